@@ -6,7 +6,7 @@
 //! review holds them; where nothing of it is left, the read fails.
 //!
 //! In the worst case a list, the response of the next watch and that watch each hang to their limit, and contents are as old as the sum (`OLDEST` in
-//! `cache/watch.rs`), also where the machine is suspended meanwhile; a read for each pod would lower that, at the price of a call for each. What the contents
+//! `cache/store.rs`), also where the machine is suspended meanwhile; a read for each pod would lower that, at the price of a call for each. What the contents
 //! of one credential spec deny is confirmed live. Permission is asked separately: to take an account away, revoke `use`.
 
 use std::{convert::Infallible, sync::Arc};

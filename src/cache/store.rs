@@ -4,13 +4,14 @@
 //! or a read never replaces a later resource version; what a read returns is ignored if anything was removed, or a list was read,
 //! since the read began, because the object may have been deleted meanwhile; nothing older than [`OLDEST`], by any clock, is answered.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use gmsa_cluster::resolver::live::SpecRead;
 use gmsa_core::{admission::SpecFact, credspec::SpecName};
 use gmsa_edge::clock::Moment;
 
-use super::watch::OLDEST;
+/// The age of the oldest contents that are answered: as long as `watch.rs` may take to notice that it misses something.
+pub(super) const OLDEST: Duration = Duration::from_secs(131);
 
 /// Bytes that an object takes beside its name and its contents: its place in the map, which may be half empty, and the heads of
 /// what it points to.

@@ -34,7 +34,7 @@ use tokio_util::io::StreamReader;
 
 use super::{
     Memory,
-    store::{Store, Version},
+    store::{OLDEST, Store, Version},
 };
 use crate::{limits::MAX_PAGE, metrics::WatchState};
 
@@ -50,8 +50,9 @@ pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The seconds that a watch is asked to last at most, and how much later it must have ended.
 pub(crate) const TERM: Duration = Duration::from_secs(56);
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
-/// The age of the oldest contents that are answered: a list, the head of the watch after it and that watch have hung as long as each may.
-pub(crate) const OLDEST: Duration = LIST_LIMIT.saturating_add(HEAD_TIMEOUT).saturating_add(TERM).saturating_add(GRACE);
+/// Contents become no older: a list, the head of the watch after it and that watch have hung as long as each may.
+const _: () =
+    assert!(LIST_LIMIT.as_secs() + HEAD_TIMEOUT.as_secs() + TERM.as_secs() + GRACE.as_secs() <= OLDEST.as_secs());
 /// A watch that ends sooner has failed.
 const WORKED: Duration = Duration::from_secs(20);
 /// The first pause after a failure, and the longest.

@@ -19,12 +19,14 @@ mod account;
 mod forest;
 mod namesakes;
 mod password;
+mod privileged;
 mod retrieval;
 mod services;
 mod spec;
 
 pub use account::account;
-use account::{class, enabled, expired, left_over};
+pub(crate) use account::ended;
+use account::{class, left_over};
 use forest::{forest, root_key};
 use namesakes::namesakes;
 pub use password::password;
@@ -125,6 +127,7 @@ pub async fn accounts(
     let managed: Vec<&Account> = accounts.iter().filter(|one| one.is_group_managed()).collect();
     list.extend(namesakes(directory, &managed).await?);
     list.extend(services::duplicates(directory, &managed).await?);
+    list.extend(privileged::nested(directory, &managed).await?);
     list.extend(forest(directory, &managed, now).await?);
     let unread = principals.unread.iter();
     list.extend(unread.map(|(domain, error)| not_checked("who may retrieve passwords", domain, error)));

@@ -8,16 +8,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use time::UtcDateTime;
+use time::{Duration, UtcDateTime};
 
 use gmsa_directory::{
-    Directory, Entry, Error, LdapFilter, Sid,
+    Directory, Entry, Error, LdapFilter, LdapSearch, SearchScope, Sid,
     account::{Account, DISABLED, SMARTCARD_REQUIRED, expiry, has_no_hours},
     entry::{base_of, first_value, parts},
     identifier::{EVERY_COMPUTER, EVERY_USER, WellKnown},
 };
 
-const ATTRIBUTES: [&str; 14] = [
+const ATTRIBUTES: [&str; 15] = [
     "accountExpires",
     "groupType",
     "isDeleted",
@@ -26,6 +26,7 @@ const ATTRIBUTES: [&str; 14] = [
     "member",
     "objectClass",
     "msDS-SupportedEncryptionTypes",
+    COMPUTED,
     "objectSid",
     "primaryGroupID",
     "pwdLastSet",
@@ -33,6 +34,9 @@ const ATTRIBUTES: [&str; 14] = [
     "userAccountControl",
     "whenCreated",
 ];
+
+/// What the controller says of a user at this time: a lock that has run out, or an old password ([MS-ADTS] 3.1.1.4.5.17).
+const COMPUTED: &str = "msDS-User-Account-Control-Computed";
 
 /// The principal of a SID.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +88,9 @@ pub enum Obstacle {
     Disabled,
     /// From this time on.
     Expires(UtcDateTime),
-    LockedOut,
+    /// Until this time; `None` where it is not known, or never ends.
+    LockedOut(Option<UtcDateTime>),
+    PasswordExpired,
     /// The password must be changed at the next logon, which a plugin cannot do.
     MustChangePassword,
     SmartCard,
@@ -92,8 +98,13 @@ pub enum Obstacle {
 }
 
 impl Obstacle {
-    /// The reason for which this entry cannot log on. The password of a computer may be old.
-    fn of(entry: &Entry) -> Option<Self> {
+    /// The reason for which this entry cannot log on. The password of a computer may be old. `lockout` is the time for which the domain locks.
+    fn of(entry: &Entry, lockout: Option<Duration>) -> Option<Self> {
+        const LOCKOUT: i64 = 0x10;
+        const PASSWORD_EXPIRED: i64 = 0x80_0000;
+        let computed = entry.number(COMPUTED);
+        let has = |bit| computed.is_some_and(|computed| computed & bit != 0);
+        let locked = entry.file_time("lockoutTime").filter(|_| entry.number("lockoutTime") > Some(0));
         let control = entry.number("userAccountControl").map_or(0, i64::cast_unsigned);
         let is_user = entry.is_a("user") && !entry.is_a("computer");
         let is = |number: Option<i64>, value| number == Some(value);
@@ -102,8 +113,12 @@ impl Obstacle {
             () if control & DISABLED != 0 => Self::Disabled,
             () if control & SMARTCARD_REQUIRED != 0 => Self::SmartCard,
             () if has_no_hours(entry) => Self::NoHours,
-            () if is_user && entry.number("lockoutTime").is_some_and(|time| time > 0) => Self::LockedOut,
+            () if is_user && has(LOCKOUT) => Self::LockedOut(None),
+            () if is_user && computed.is_none() && locked.is_some() => {
+                Self::LockedOut(locked.zip(lockout).map(|(at, time)| at + time))
+            }
             () if is_user && is(entry.number("pwdLastSet"), 0) => Self::MustChangePassword,
+            () if is_user && has(PASSWORD_EXPIRED) => Self::PasswordExpired,
             () => Self::Expires(entry.number("accountExpires").and_then(expiry)?),
         })
     }
@@ -118,7 +133,9 @@ impl Obstacle {
             Self::Disabled => ("is disabled", "Enable-ADAccount -Identity NAME"),
             Self::Expires(at) if at <= now => ("has expired", "Clear-ADAccountExpiration -Identity NAME"),
             Self::Expires(_) => return None,
-            Self::LockedOut => ("is locked out", "Unlock-ADAccount -Identity NAME"),
+            Self::LockedOut(Some(until)) if until <= now => return None,
+            Self::LockedOut(_) => ("is locked out", "Unlock-ADAccount -Identity NAME"),
+            Self::PasswordExpired => ("has an expired password", "Set-ADAccountPassword -Identity NAME -Reset"),
             Self::MustChangePassword => ("must change its password", "Set-ADUser NAME -ChangePasswordAtLogon $false"),
             Self::SmartCard => ("needs a smart card to log on", "Set-ADUser NAME -SmartcardLogonRequired $false"),
             Self::NoHours => ("has no logon hours", "Set-ADUser NAME -Clear logonHours"),
@@ -132,13 +149,13 @@ impl Member {
         Self { name, sid: None, primary_group: None, obstacle: None }
     }
 
-    fn of(entry: &Entry) -> Self {
+    fn of(entry: &Entry, lockout: Option<Duration>) -> Self {
         let sid = entry.sid("objectSid");
         let number = entry.number("primaryGroupID").and_then(|number| u32::try_from(number).ok());
         let primary_group =
             sid.as_ref().and_then(Sid::split).zip(number).map(|((domain, _), number)| domain.of(number));
         let name = entry.text("sAMAccountName").unwrap_or(&entry.name).to_owned();
-        Self { name, sid, primary_group, obstacle: Obstacle::of(entry) }
+        Self { name, sid, primary_group, obstacle: Obstacle::of(entry, lockout) }
     }
 }
 
@@ -161,6 +178,8 @@ pub struct Principals {
     pub unread: BTreeMap<String, Error>,
     /// Whether they came from a file, which may hold only some.
     pub is_printed: bool,
+    /// For how long the domain of a file locks a user out; `None` for ever.
+    lockout: Option<Duration>,
 }
 
 impl Principals {
@@ -169,9 +188,18 @@ impl Principals {
     /// # Errors
     /// Where the budget of the command is exceeded.
     pub async fn of(directory: &mut Directory, accounts: &[Account]) -> Result<Self, Error> {
+        Self::read_all(directory, accounts.iter().flat_map(Account::named)).await
+    }
+
+    /// Reads the principals of these SIDs.
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub async fn read_all<'s>(directory: &mut Directory, sids: impl Iterator<Item = &'s Sid>) -> Result<Self, Error> {
         let mut principals = Self { is_printed: !directory.is_live(), ..Self::default() };
+        principals.lockout = lockout(directory).await?;
         let mut by_domain: BTreeMap<String, BTreeSet<&Sid>> = BTreeMap::new();
-        for sid in accounts.iter().flat_map(Account::named) {
+        for sid in sids {
             let forest = directory.forest.as_ref();
             let domain = forest.and_then(|forest| if sid.is_of_domain() { forest.of_sid(sid) } else { forest.own() });
             let base = match domain {
@@ -225,7 +253,7 @@ impl Principals {
 
     async fn read(&mut self, directory: &mut Directory, entry: &Entry) -> Result<DirectoryPrincipal, Error> {
         if !entry.is_a("group") {
-            return Ok(DirectoryPrincipal::Single(Member::of(entry)));
+            return Ok(DirectoryPrincipal::Single(Member::of(entry, self.lockout)));
         }
         let name = entry.text("sAMAccountName").unwrap_or(&entry.name);
         // GROUP_TYPE_RESOURCE_GROUP ([MS-ADTS] 2.2.12). Those of BUILTIN are the same in every domain.
@@ -277,7 +305,7 @@ impl Principals {
                 } else if found.is_a("group") {
                     to_read.push(found);
                 } else {
-                    members.push(Member::of(&found));
+                    members.push(Member::of(&found, self.lockout));
                 }
             }
         }
@@ -338,6 +366,20 @@ struct DirectMembers {
     foreign: Vec<Sid>,
     /// In a domain that cannot be asked, or not in the file.
     unknown: Vec<Member>,
+}
+
+/// For how long the domain of a file locks a user out, and otherwise what Windows proposes. A controller says itself who is locked out.
+async fn lockout(directory: &mut Directory) -> Result<Option<Duration>, Error> {
+    const DURATION: &str = "lockoutDuration";
+    const PROPOSED: Duration = Duration::minutes(30);
+    if directory.is_live() {
+        return Ok(None);
+    }
+    let (filter, scope) = (LdapFilter::Present(DURATION), SearchScope::Subtree);
+    let domains = directory.search(&LdapSearch { base: "", scope, filter, attributes: &[DURATION] }).await?;
+    // In units of -100 ns; the smallest number is for ever.
+    let duration = domains.iter().find_map(|domain| domain.number(DURATION));
+    Ok(duration.map_or(Some(PROPOSED), |units| Some(Duration::seconds(units.checked_neg()? / 10_000_000))))
 }
 
 const FOREIGN: &str = "foreignSecurityPrincipal";

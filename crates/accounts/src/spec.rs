@@ -6,12 +6,16 @@ use gmsa_core::{
         generate::{Draft, Plugin},
         lint::suggest_name,
     },
+    diagnostic::Diagnostic,
     quote::one_line,
 };
 use gmsa_directory::{
     Directory, Error,
     account::{Account, AccountName},
 };
+use time::UtcDateTime;
+
+use crate::lint::ended;
 
 /// Every group Managed Service Account of a domain, by default of the controller's own.
 ///
@@ -27,7 +31,7 @@ pub async fn accounts(directory: &mut Directory, domain: Option<&str>) -> anyhow
     Ok(found)
 }
 
-/// The credential spec of an account. Its default name is made from the account's.
+/// The credential spec of an account, and why no pod can log on with it, or soon none. Its default name is made from the account's.
 ///
 /// # Errors
 /// If the account or an additional one cannot have one.
@@ -37,7 +41,7 @@ pub async fn draft(
     name: Option<String>,
     additional: &[String],
     plugin: Option<Plugin>,
-) -> anyhow::Result<Draft> {
+) -> anyhow::Result<(Draft, Vec<Diagnostic>)> {
     ensure!(account.is_group_managed(), "{} is not a group Managed Service Account", account.name);
     let left_over = "is a deleted object, or a conflict of replication: restore it, or name the account that is there";
     ensure!(!account.is_left_over, "{} {left_over}", one_line(&account.name));
@@ -51,5 +55,6 @@ pub async fn draft(
         ensure!(found.is_group_managed(), "{} is not a group Managed Service Account", found.name);
     }
     let name = name.unwrap_or_else(|| suggest_name(&account.sam));
-    Ok(Draft::new(name, account.sam.clone(), domain, additional, plugin))
+    let found = ended(account, UtcDateTime::now()).collect();
+    Ok((Draft::new(name, account.sam.clone(), domain, additional, plugin), found))
 }

@@ -37,7 +37,6 @@ use limits::CallLimits;
 
 use crate::{
     body::{self, BodyError},
-    kubernetes_version,
     large_memory::Share,
 };
 
@@ -127,7 +126,9 @@ impl ApiServer {
         loop {
             sleep(TOKEN_INTERVAL).await;
             if self.refuses_token.load(Ordering::Acquire) {
-                let _ = kubernetes_version::read(self, Instant::now() + TOKEN_INTERVAL).await;
+                if let Ok(request) = Request::get("/version").body(Vec::new()) {
+                    let _ = self.call(request, Instant::now() + TOKEN_INTERVAL).await;
+                }
             }
         }
     }

@@ -14,15 +14,18 @@ use crate::{
 pub const CLASS: &str = "msDS-GroupManagedServiceAccount";
 /// The security descriptor for retrieving its password.
 const MEMBERSHIP: &str = "msDS-GroupMSAMembership";
+/// The security descriptor for logging on to its services as any user (resource-based constrained delegation).
+const DELEGATION: &str = "msDS-AllowedToActOnBehalfOfOtherIdentity";
 /// The password. The controller computes it for each request, and returns it only to principals that may retrieve it.
 pub const PASSWORD: &str = "msDS-ManagedPassword";
 
-const ATTRIBUTES: [&str; 19] = [
+const ATTRIBUTES: [&str; 20] = [
     "accountExpires",
     "dNSHostName",
     "isDeleted",
     "logonHours",
     "memberOf",
+    DELEGATION,
     "msDS-DelegatedMSAState",
     "msDS-SupersededByManagedAccountLink",
     MEMBERSHIP,
@@ -128,6 +131,8 @@ pub struct Account {
     pub enabled: Option<bool>,
     /// The principals that may retrieve the password.
     pub retrieval: Option<Retrieval>,
+    /// The principals that may log on to its services as any user: a list of the same form.
+    pub delegation: Option<Retrieval>,
     pub service_principals: Option<Vec<String>>,
     /// The encryption types of its tickets, as bits of `msDS-SupportedEncryptionTypes`.
     pub encryption: Option<u64>,
@@ -176,6 +181,7 @@ impl Account {
             enabled: control.map(|control| control & DISABLED == 0),
             retrieval: (is_managed && shown(MEMBERSHIP) && !entry.value(MEMBERSHIP).is_some_and(is_printed))
                 .then(|| listed(entry.value(MEMBERSHIP))),
+            delegation: entry.value(DELEGATION).filter(|list| !is_printed(list)).map(Retrieval::read),
             service_principals: shown("servicePrincipalName").then(services),
             encryption: shown("msDS-SupportedEncryptionTypes").then(|| encryption.unwrap_or_default()),
             control,

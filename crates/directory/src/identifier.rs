@@ -81,6 +81,12 @@ impl Sid {
         self.authority == 5 && self.parts.first() == Some(&32)
     }
 
+    /// Whether it is a group of domain controllers ([MS-DTYP] 2.4.2.4): of the forest, of a domain, or the read-only ones.
+    pub fn is_of_controllers(&self) -> bool {
+        let number = self.split().filter(|_| self.is_of_domain()).map(|(_, number)| number);
+        matches!(number, Some(498 | 516 | 521)) || (self.authority == 5 && self.parts == [9])
+    }
+
     /// The wide group that has this number in every domain.
     pub fn wide_group(&self) -> Option<&'static WellKnown> {
         let (_, number) = self.split().filter(|_| self.is_of_domain())?;

@@ -9,9 +9,15 @@ use gmsa_core::{
     quote::{Quoted, cut, shell::powershell},
 };
 
-use time::UtcDateTime;
+use time::{Duration, UtcDateTime};
 
-use super::{RETRIEVERS, finding, minute, retrieval::retrieval, services::covers, set};
+use super::{
+    RETRIEVERS, finding, minute,
+    privileged::privileged,
+    retrieval::{delegated, retrieval},
+    services::{covers, malformed},
+    set,
+};
 use crate::principal::Principals;
 use gmsa_directory::{
     account::{Account, CLASS, SMARTCARD_REQUIRED, encryption_names},
@@ -45,20 +51,13 @@ pub fn account(account: &Account, principals: &Principals, wanted: &[String], no
     if let Some(whole) = left_over(account).or_else(|| class(account)) {
         return vec![whole];
     }
-    let properties = [
-        incomplete(account),
-        name(account),
-        enabled(account),
-        expired(account, now),
-        logon(account),
-        superseded(account),
-        interval(account),
-    ];
+    let properties = [incomplete(account), name(account), logon(account), superseded(account), interval(account)];
     let mut list: Vec<Diagnostic> = properties.into_iter().flatten().collect();
+    list.extend(ended(account, now));
     list.extend(retrieval(account, principals, now));
     list.extend(services(account, wanted));
     list.extend([encryption(account), des(account), trust(account), protected(account)].into_iter().flatten());
-    list.extend(weakened(account));
+    list.extend(weakened(account).into_iter().chain([privileged(account), delegated(account)].into_iter().flatten()));
     list
 }
 
@@ -100,21 +99,32 @@ pub fn class(account: &Account) -> Option<Diagnostic> {
 }
 
 /// Whether it is disabled.
-pub fn enabled(account: &Account) -> Option<Diagnostic> {
+fn enabled(account: &Account) -> Option<Diagnostic> {
     let why = "the domain refuses every logon of the account";
     let fix = set(account, "-Enabled $true");
     (account.enabled == Some(false))
         .then(|| finding(&rules::ACCOUNT_DISABLED, account, "Enabled", "is false", why, fix))
 }
 
-/// Whether it has expired.
-pub fn expired(account: &Account, now: UtcDateTime) -> Option<Diagnostic> {
-    let expires = account.expires.filter(|expires| *expires <= now)?;
-    let why = "the domain refuses every logon of the account";
+/// Whether it is disabled, has expired, or expires soon.
+pub fn ended(account: &Account, now: UtcDateTime) -> impl Iterator<Item = Diagnostic> {
+    [enabled(account), expired(account, now)].into_iter().flatten()
+}
+
+/// Whether it has expired, or expires soon.
+fn expired(account: &Account, now: UtcDateTime) -> Option<Diagnostic> {
+    const SOON: Duration = Duration::days(30);
+    let expires = account.expires.filter(|expires| *expires <= now + SOON)?;
+    let (why, severity) = if expires <= now {
+        ("the domain refuses every logon of the account", Severity::Error)
+    } else {
+        ("from then on the domain refuses every logon of the account", Severity::Warning)
+    };
     let fix =
         powershell(&format!("{}$", account.sam)).map(|name| format!("Clear-ADAccountExpiration -Identity {name}"));
     let problem = format!("is {}", minute(expires));
-    Some(finding(&rules::ACCOUNT_EXPIRED, account, "AccountExpirationDate", problem, why, fix))
+    let found = finding(&rules::ACCOUNT_EXPIRED, account, "AccountExpirationDate", problem, why, fix);
+    Some(found.with_severity(severity))
 }
 
 /// Whether it is deleted, so that nothing else is reported about it.
@@ -229,24 +239,31 @@ fn services(account: &Account, wanted: &[String]) -> Vec<Diagnostic> {
         // An account that only calls other services needs no name.
         return vec![finding(problem.to_owned(), fix).with_severity(Severity::Note)];
     }
-    // A URL is not a service principal name.
-    let malformed =
-        own.iter().filter(|name| name.contains("://") || name.contains('*') || !name.contains('/')).map(|name| {
-            let fix = powershell(name).and_then(|name| {
-                set(account, &format!("-ServicePrincipalNames @{{Remove={name}}}, and add CLASS/HOST"))
-            });
-            finding(
-                format!(
-                    "holds {}, which no client asks for: a service principal name is CLASS/HOST",
-                    Quoted::new(name)
-                ),
-                fix,
-            )
-        });
+    let malformed = own.iter().filter_map(|name| {
+        let why = malformed(name)?;
+        let remove = |name| set(account, &format!("-ServicePrincipalNames @{{Remove={name}}}, and add CLASS/HOST"));
+        let fix = powershell(name).and_then(remove);
+        Some(finding(format!("holds {}, which no client asks for: {why}", Quoted::new(name)), fix))
+    });
     let missing = wanted.iter().filter(|name| !own.iter().any(|own| covers(own, name)));
     let add = |name: &String| set(account, &format!("-ServicePrincipalNames @{{Add={}}}", powershell(name)?));
     let missing = missing.map(|name| finding(format!("does not hold {}", Quoted::new(name)), add(name)));
-    malformed.chain(missing).collect()
+    malformed.chain(missing).chain(short_name(account, own)).collect()
+}
+
+/// The first service that has a short name alone, where most clients ask for the full one.
+fn short_name(account: &Account, own: &[String]) -> Option<Diagnostic> {
+    let is_short = |name: &&String| {
+        let full = |other: &String| cut(other, name.len() + 1).eq_ignore_ascii_case(&format!("{name}."));
+        malformed(name).is_none() && !name.contains(['.', ':']) && !own.iter().any(full)
+    };
+    let short = own.iter().find(is_short)?;
+    let problem = format!("holds {}, and not the full name of the host", Quoted::new(short));
+    let fix = account.domain().and_then(|domain| powershell(&format!("{short}.{domain}")));
+    let fix = fix.and_then(|full| set(account, &format!("-ServicePrincipalNames @{{Add={full}}}")));
+    let why = "clients that use the full name get no ticket to the service";
+    let found = finding(&rules::ACCOUNT_SPN, account, "ServicePrincipalNames", problem, why, fix);
+    Some(found.with_severity(Severity::Note))
 }
 
 fn encryption(account: &Account) -> Option<Diagnostic> {

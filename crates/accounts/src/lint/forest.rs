@@ -98,23 +98,24 @@ pub(super) async fn root_key(
     let mut list: Vec<Diagnostic> = accounts.iter().filter_map(without_key).collect();
     if keys.is_empty() {
         // Without one, no account has a password; and who prints accounts need not print keys.
-        let is_known = if directory.is_live() {
-            sees_all || !accounts.iter().any(|account| account.has_password)
-        } else {
-            !folder.is_empty()
-        };
-        let (problem, severity) = if sees_all {
-            ("there is none", Severity::Error)
-        } else {
+        let is_shown = directory.is_live() || !folder.is_empty();
+        let found = |problem: &str| diagnostic(&rules::KDS_ROOT_KEY, problem.to_owned());
+        list.extend((is_shown && (sees_all || !accounts.iter().any(|account| account.has_password))).then(|| {
+            if sees_all {
+                return found("there is none");
+            }
             // By default, only administrators of the domain see them.
-            ("none is visible: there is none, or this user may not see it", Severity::Warning)
-        };
-        list.extend(is_known.then(|| diagnostic(&rules::KDS_ROOT_KEY, problem.to_owned()).with_severity(severity)));
+            let found = found("none is visible: there is none, or this user may not see it");
+            let fix =
+                format!("Run `Get-KdsRootKey` as an administrator. If it shows none: {}", rules::KDS_ROOT_KEY.remedy);
+            found.with_severity(Severity::Warning).with_fix(fix)
+        }));
     }
     let usable = starts.iter().map(|start| *start + KEY_DELAY).min();
-    list.extend(usable.filter(|usable| *usable > now && starts.len() == keys.len()).map(|usable| {
+    let is_used = accounts.iter().any(|account| account.root_key.as_ref().is_some_and(|key| !is_gone(key)));
+    list.extend(usable.filter(|usable| *usable > now && starts.len() == keys.len() && !is_used).map(|usable| {
         let problem = format!("is used from {} on, 10 hours after its effective time", minute(usable));
-        diagnostic(&rules::KDS_ROOT_KEY, problem)
+        diagnostic(&rules::KDS_ROOT_KEY, problem).with_fix("Wait until then: a second key is not used sooner.")
     }));
     Ok(list)
 }

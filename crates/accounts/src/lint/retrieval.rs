@@ -11,7 +11,7 @@ use gmsa_core::{
 use time::UtcDateTime;
 
 use super::{
-    LATER, LDAPSEARCH, OF_NODES, RETRIEVERS, WITHOUT_DENIALS, finding, found, quoted, set_retrievers, to_security,
+    LATER, LDAPSEARCH, OF_NODES, RETRIEVERS, WITHOUT_DENIALS, finding, found, quoted, set, set_retrievers, to_security,
 };
 use crate::principal::{DirectoryPrincipal, Group, Member, Principals, foreign};
 use gmsa_directory::{
@@ -31,6 +31,9 @@ pub(super) fn retrieval(account: &Account, principals: &Principals, now: UtcDate
         Retrieval::Unreadable => Some((&rules::ACCOUNT_HOSTS, "is no security descriptor")),
         Retrieval::Everybody => {
             Some((&rules::ACCOUNT_HOSTS_WIDE, "has no list, so everybody may retrieve the password"))
+        }
+        _ if of_controllers(retrieval) => {
+            Some((&rules::ACCOUNT_HOSTS, "holds only domain controllers, on which no pod runs"))
         }
         _ if !retrieval.is_empty() => None,
         _ if retrieval.rules().is_empty() => Some((&rules::ACCOUNT_HOSTS, "is empty")),
@@ -80,10 +83,49 @@ pub(super) fn retrieval(account: &Account, principals: &Principals, now: UtcDate
 
 /// The problem of a principal that PowerShell printed by name.
 fn named(account: &Account, name: &str) -> Option<Diagnostic> {
+    let (known, who) = wide_named(name)?;
+    let problem = format!("holds {known}, so {who} may retrieve the password");
+    Some(found(&rules::ACCOUNT_HOSTS_WIDE, account, RETRIEVERS, problem))
+}
+
+/// The wide group that PowerShell printed by name, and who is in it.
+fn wide_named(name: &str) -> Option<(&'static str, &'static str)> {
     let known = foreign(name).as_ref().and_then(Sid::well_known);
     let known = known.or_else(|| wide_by_name(&first_value(name), parts(name).nth(1)?))?;
-    let problem = format!("holds {}, so {} may retrieve the password", known.name, known.wide?);
-    Some(found(&rules::ACCOUNT_HOSTS_WIDE, account, RETRIEVERS, problem))
+    Some((known.name, known.wide?))
+}
+
+/// Whether a list allows it to domain controllers alone.
+fn of_controllers(retrieval: &Retrieval) -> bool {
+    let is_named = |name: &String| {
+        foreign(name).map_or_else(|| first_value(name) == "Domain Controllers", |sid| sid.is_of_controllers())
+    };
+    match retrieval {
+        Retrieval::Named(names) => !names.is_empty() && names.iter().all(is_named),
+        _ => {
+            let mut allowed = retrieval.principals().peekable();
+            allowed.peek().is_some() && retrieval.unknown().is_empty() && allowed.all(Sid::is_of_controllers)
+        }
+    }
+}
+
+/// Who may log on to the services of the account as any user, if that is everybody.
+pub(super) fn delegated(account: &Account) -> Option<Diagnostic> {
+    let wide = |sid: &Sid| {
+        let known = sid.well_known().or_else(|| sid.wide_group())?;
+        Some((known.name, known.wide?))
+    };
+    let (holds, who) = match account.delegation.as_ref()? {
+        Retrieval::Everybody => ("no list", EVERYBODY),
+        Retrieval::Named(names) => names.iter().find_map(|name| wide_named(name))?,
+        listed => listed.principals().find_map(wide)?,
+    };
+    let problem = format!(
+        "holds {holds}, so {who} may log on to the services of the account as any user, administrators included"
+    );
+    let why = "resource-based delegation: one user of the domain is enough to take the services over";
+    let fix = set(account, "-PrincipalsAllowedToDelegateToAccount $null");
+    Some(finding(&rules::ACCOUNT_WEAKENED, account, "PrincipalsAllowedToDelegateToAccount", problem, why, fix))
 }
 
 /// Principals that could not be checked, because the file does not hold them.

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
+    net::{IpAddr, SocketAddr},
     sync::Arc,
 };
 
@@ -108,6 +109,21 @@ async fn owners<'n>(
         }
     }
     Ok((owners, unread))
+}
+
+/// Why no client asks for a service principal name, where that is so.
+pub(super) fn malformed(name: &str) -> Option<&'static str> {
+    let host = name.split_once('/').filter(|(class, _)| !class.is_empty()).map_or("", |(_, host)| host);
+    let is_address = host.parse::<IpAddr>().is_ok() || host.parse::<SocketAddr>().is_ok();
+    // A URL is not a service principal name.
+    let is_other = name.contains("://") || name.contains('*') || host.split('/').any(str::is_empty);
+    if name.contains(char::is_whitespace) {
+        Some("it has a blank")
+    } else if is_address {
+        Some("clients ask for names, not for addresses")
+    } else {
+        is_other.then_some("a service principal name is CLASS/HOST")
+    }
 }
 
 /// The service classes that an SPN of class `host` covers (Microsoft: Setspn, built-in SPNs for computer accounts), as the directory writes them:

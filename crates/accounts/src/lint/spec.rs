@@ -18,7 +18,7 @@ use gmsa_core::{
 use serde_json::Value;
 use time::UtcDateTime;
 
-use super::{class, enabled, expired, finding, forest::quota, left_over, quoted, services::of_tickets};
+use super::{class, ended, finding, forest::quota, left_over, quoted, services::of_tickets};
 use crate::principal::Principals;
 use gmsa_directory::{
     Directory, Error,
@@ -218,7 +218,7 @@ async fn of_forest(
         vec![whole]
     } else {
         found.extend(listed(&account, spec).into_iter().chain(any_service(&account, spec)));
-        [enabled(&account), expired(&account, now)].into_iter().flatten().collect()
+        ended(&account, now).collect()
     };
     found.extend(of_account.into_iter().map(|found| {
         let message = format!("{}: {} {}", found.object, found.field, found.message);

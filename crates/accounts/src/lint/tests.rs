@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use time::UtcDateTime;
 
 use super::*;
-use crate::ldif;
+use crate::{ldif, principal::DirectoryPrincipal};
 use gmsa_directory::{
-    Retrieval, Sid,
+    AccessRule, Guid, Retrieval, Sid,
     account::{AccountName, CLASS},
 };
 
@@ -67,6 +67,8 @@ fn a_finding_names_the_account_and_says_what_follows() {
 #[test]
 fn each_mistake_is_found() {
     let name = "ApplicationServer".to_owned();
+    let allowed = |to| AccessRule { allows: true, to: Sid::parse(to).unwrap() };
+    let (everybody, controllers) = (allowed("S-1-5-11"), allowed("S-1-5-9"));
     for (wrong, expected) in [
         (
             Account { enabled: Some(false), ..good() },
@@ -149,12 +151,58 @@ fn each_mistake_is_found() {
             "warning account-spn ServicePrincipalNames: holds \"http/*.contoso.com\", which no client asks for: a service principal name is CLASS/HOST -> Set-ADServiceAccount 'WebApp1' -ServicePrincipalNames @{Remove='http/*.contoso.com'}, and add CLASS/HOST",
         ),
         (
+            Account { expires: Some(now() + Duration::from_secs(3600)), ..good() },
+            "warning account-expired AccountExpirationDate: is 2026-11-23 10:12 UTC -> Clear-ADAccountExpiration -Identity 'WebApp1$'",
+        ),
+        (
+            Account { expires: Some(now()), ..good() },
+            "error account-expired AccountExpirationDate: is 2026-11-23 09:12 UTC -> Clear-ADAccountExpiration -Identity 'WebApp1$'",
+        ),
+        (
+            Account { groups: vec!["CN=Backup Operators,CN=Builtin,DC=contoso,DC=com".to_owned()], ..good() },
+            "warning account-weakened MemberOf: holds Backup Operators -> Remove-ADGroupMember 'Backup Operators' -Members 'WebApp1$'",
+        ),
+        (
+            Account { delegation: Some(Retrieval::listed(vec![everybody])), ..good() },
+            "warning account-weakened PrincipalsAllowedToDelegateToAccount: holds Authenticated Users, so every user and every computer of the domain may log on to the services of the account as any user, administrators included -> Set-ADServiceAccount 'WebApp1' -PrincipalsAllowedToDelegateToAccount $null",
+        ),
+        (
+            Account { retrieval: Some(Retrieval::listed(vec![controllers])), ..good() },
+            "error account-hosts PrincipalsAllowedToRetrieveManagedPassword: holds only domain controllers, on which no pod runs -> Set-ADServiceAccount 'WebApp1' -PrincipalsAllowedToRetrieveManagedPassword GROUP, a group of the nodes, or of the user that the plugin or the broker logs on as",
+        ),
+        (
             Account { encryption: None, service_principals: None, ..good() },
             "warning account-incomplete : was printed without ServicePrincipalNames, msDS-SupportedEncryptionTypes -> Get-ADServiceAccount 'WebApp1' -Properties * | ConvertTo-Json -Depth 4",
         ),
     ] {
         assert_eq!(lines(&alone(&wrong, &[])), [expected]);
     }
+}
+
+#[test]
+fn a_name_that_no_client_asks_for_is_found() {
+    for (name, why) in [
+        ("HTTP/10.0.0.5", "clients ask for names, not for addresses"),
+        ("HTTP/10.0.0.5:80", "clients ask for names, not for addresses"),
+        ("HTTP/web app.contoso.com", "it has a blank"),
+        ("HTTP/web.contoso.com/", "a service principal name is CLASS/HOST"),
+        ("web.contoso.com", "a service principal name is CLASS/HOST"),
+    ] {
+        let wrong = Account { service_principals: Some(vec![name.to_owned()]), ..good() };
+        let [Diagnostic { message, .. }] = &*alone(&wrong, &[]) else { panic!("{name}") };
+        assert_eq!(*message, format!("holds \"{name}\", which no client asks for: {why}"));
+    }
+    let short = |more: &[&str]| {
+        let names = ["HTTP/web", "MSSQLSvc/db.contoso.com:1433"].iter().chain(more).map(|&name| name.to_owned());
+        lines(&alone(&Account { service_principals: Some(names.collect()), ..good() }, &[]))
+    };
+    assert_eq!(
+        short(&[]),
+        [
+            "note account-spn ServicePrincipalNames: holds \"HTTP/web\", and not the full name of the host -> Set-ADServiceAccount 'WebApp1' -ServicePrincipalNames @{Add='HTTP/web.contoso.com'}"
+        ]
+    );
+    assert_eq!(short(&["http/web.Contoso.com"]), [""; 0]);
 }
 
 #[test]
@@ -240,7 +288,7 @@ fn directory(more: &str) -> Directory {
         "dn: CN=CONTOSO,CN=Partitions,CN=Configuration,DC=contoso,DC=com\nobjectClass: crossRef\ndnsRoot: contoso.com\nnETBIOSName: CONTOSO\n\
          nCName: <GUID=8259123b-591e-479d-9189-2a80af4d8de2>;<SID=S-1-5-21-1-2-3>;DC=contoso,DC=com\n\n\
          dn: CN=WebApp1,CN=Managed Service Accounts,DC=contoso,DC=com\nobjectClass: {CLASS}\nsAMAccountName: WebApp1$\n\
-         servicePrincipalName: http/web\nuserAccountControl: 4096\nmsDS-SupportedEncryptionTypes: 24\n\n{more}"
+         servicePrincipalName: http/web.contoso.com\nuserAccountControl: 4096\nmsDS-SupportedEncryptionTypes: 24\n\n{more}"
     );
     ldif::directory(&text).unwrap()
 }
@@ -280,6 +328,13 @@ fn a_root_key_is_used_ten_hours_after_its_effective_time() {
     assert_eq!(of_forest(&key("msKds-UseStartTime: 134398627650000000")), later);
     // Others than administrators see that it is there, and not since when.
     assert_eq!(of_forest(&key("cn: 1")), [""; 0]);
+    // A password was made of it: it is used already.
+    let mut directory = directory(
+        &key("msKds-UseStartTime: 134398627650000000").replace("CN=1,", "CN=00000000-0000-0000-0000-000000000000,"),
+    );
+    let key = Guid::from_bytes(&[0; 16]);
+    let account = Account { root_key: key, ..good() };
+    assert_eq!(said(&block_on(forest(&mut directory, &[&account], now())).unwrap()), [""; 0]);
 }
 
 #[test]
@@ -312,7 +367,7 @@ fn an_entry_that_is_not_understood_is_a_finding() {
         "AQAEgBQAAAAAAAAAAAAAACQAAAABAgAAAAAABSAAAAAgAgAABAAsAAEAAAAJACQA/wEPAAEFAAAAAAAFFQAAAAEAAAACAAAAAwAAAE8EAAA=";
     let name = "dn: CN=w\\,eb,DC=contoso,DC=com\nobjectClass: group\nobjectSid:: AQUAAAAAAAUVAAAAAQAAAAIAAAADAAAATwQAAA==\nsAMAccountName: we\"b\n";
     let account = format!(
-        "dn: CN=kept,DC=contoso,DC=com\nobjectClass: {CLASS}\nsAMAccountName: kept$\nservicePrincipalName: http/kept\n\
+        "dn: CN=kept,DC=contoso,DC=com\nobjectClass: {CLASS}\nsAMAccountName: kept$\nservicePrincipalName: http/kept.contoso.com\n\
          userAccountControl: 4096\nmsDS-SupportedEncryptionTypes: 24\nmsDS-GroupMSAMembership:: {encoded}\n\n{name}"
     );
     let mut directory = directory(&account);
@@ -325,14 +380,52 @@ fn an_entry_that_is_not_understood_is_a_finding() {
 }
 
 #[test]
+fn a_group_that_leads_to_domain_admins_is_found() {
+    let group = |name: &str, number: &str, member: &str| {
+        format!(
+            "dn: CN={name},CN=Users,DC=contoso,DC=com\nobjectClass: group\nobjectSid: S-1-5-21-1-2-3-{number}\nsAMAccountName: {name}\n\
+             groupType: -2147483646\nmember: {member},DC=contoso,DC=com\n\n"
+        )
+    };
+    let inner = group("Apps", "1200", "CN=kept,CN=Users");
+    let account = format!(
+        "dn: CN=kept,CN=Users,DC=contoso,DC=com\nobjectClass: {CLASS}\nsAMAccountName: kept$\nobjectSid: S-1-5-21-1-2-3-1103\n\
+         servicePrincipalName: http/kept.contoso.com\n"
+    );
+    let mut directory = directory(&(group("Domain Admins", "512", "CN=Apps,CN=Users") + &inner + &account));
+    let all = block_on(directory.accounts(None)).unwrap();
+    let found = said(&block_on(privileged::nested(&mut directory, &all.iter().collect::<Vec<_>>())).unwrap());
+    assert_eq!(found, ["account-weakened leads to \"Domain Admins\""]);
+}
+
+#[test]
+fn a_lock_ends_after_the_time_of_the_domain() {
+    let obstacle = |domain: &str| {
+        // 2026-11-23T08:52:44Z, 20 minutes before.
+        let user = "dn: CN=ccg,CN=Users,DC=contoso,DC=com\nobjectClass: user\nsAMAccountName: ccg\n\
+                    objectSid: S-1-5-21-1-2-3-1200\nlockoutTime: 134398975640000000\n\n";
+        let sid = Sid::parse("S-1-5-21-1-2-3-1200").unwrap();
+        let mut directory = directory(&format!("{user}dn: DC=contoso,DC=com\nobjectClass: domainDNS\n{domain}"));
+        let principals = block_on(Principals::read_all(&mut directory, [&sid].into_iter())).unwrap();
+        let Some(DirectoryPrincipal::Single(member)) = principals.get(&sid) else { panic!("{principals:?}") };
+        member.obstacle.unwrap().at(now()).map(|(what, _)| what)
+    };
+    let forever = "lockoutDuration: -9223372036854775808\n";
+    let locked = Some("is locked out");
+    for (domain, expected) in [("", locked), (forever, locked), ("lockoutDuration: -6000000000\n", None)] {
+        assert_eq!(obstacle(domain), expected, "{domain}");
+    }
+}
+
+#[test]
 fn a_name_that_two_accounts_have_is_found() {
-    let other = "dn: CN=old,DC=contoso,DC=com\nobjectClass: user\nservicePrincipalName: HTTP/WEB\n";
+    let other = "dn: CN=old,DC=contoso,DC=com\nobjectClass: user\nservicePrincipalName: HTTP/WEB.contoso.com\n";
     let mut directory = directory(other);
     let all = block_on(directory.accounts(None)).unwrap();
     let found = checked(&mut directory, &all);
     let wanted = [
         "account-incomplete was printed without PrincipalsAllowedToRetrieveManagedPassword",
-        "account-spn-duplicate \"http/web\" is a name of \"CN=old,DC=contoso,DC=com\" too",
+        "account-spn-duplicate \"http/web.contoso.com\" is a name of \"CN=old,DC=contoso,DC=com\" too",
     ];
     assert_eq!(said(found.as_slice()), wanted);
 }

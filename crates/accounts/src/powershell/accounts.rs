@@ -86,6 +86,7 @@ fn of(printed: &Map<String, Value>) -> Option<Account> {
         class: list("ObjectClass").and_then(|classes| classes.into_iter().next_back()),
         enabled: field("Enabled").and_then(Value::as_bool).or(by_control),
         retrieval: list("PrincipalsAllowedToRetrieveManagedPassword").map(Retrieval::Named),
+        delegation: list("PrincipalsAllowedToDelegateToAccount").map(Retrieval::Named),
         service_principals: list("ServicePrincipalNames").or_else(|| list("servicePrincipalName")),
         encryption,
         control,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{AllowReason, Facts, Patch, Review, Settings, SlotDenial, Webhook, claims::Claims};
+use super::{AllowReason, Facts, Patch, Review, Settings, SlotDenial, Webhook, claims::SpecClaims};
 
 /// A review, and what is known for it.
 #[derive(Debug)]
@@ -10,7 +10,7 @@ pub(super) struct Case {
     pub review: Arc<Review>,
     pub webhook: Webhook,
     pub settings: Settings,
-    pub claims: Claims,
+    pub claims: SpecClaims,
     pub facts: Facts,
 }
 

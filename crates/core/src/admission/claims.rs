@@ -23,7 +23,7 @@ impl From<Denial> for Claim {
 
 /// The claims of a review, in the order in which they decide: see [`Denial`](super::denial).
 #[derive(Debug)]
-pub(super) struct Claims {
+pub(super) struct SpecClaims {
     /// The positions of slots are in the order of [`Pod::slots`](super::pod::Pod::slots).
     pub all: Vec<Claim>,
     /// The service account that wants to use what is named, where `use` is checked.
@@ -32,13 +32,13 @@ pub(super) struct Claims {
     pub reason: AllowReason,
 }
 
-impl From<AllowReason> for Claims {
+impl From<AllowReason> for SpecClaims {
     fn from(reason: AllowReason) -> Self {
         Self { all: Vec::new(), service_account: None, reason }
     }
 }
 
-impl Claims {
+impl SpecClaims {
     /// Adds that the request is denied as a whole.
     pub fn deny(mut self, denial: Denial) -> Self {
         self.all.push(denial.into());

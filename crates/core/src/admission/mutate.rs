@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use super::{
     AllowReason, Denial, Review, SlotDenial, TicketSettings,
     case::{Assessment, Case},
-    claims::{Claim, Claims},
+    claims::{Claim, SpecClaims},
     operation::Operation,
     patch::PatchWriter,
     pod::{Pod, Slot, SlotKind, SlotRef, slot},
@@ -18,13 +18,13 @@ use super::{
 };
 
 /// The slots with invalid names, which decide, then those to expand.
-pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Result<Claims, Denial> {
+pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Result<SpecClaims, Denial> {
     let pod = expect_pod(review)?;
     let on_create = review.operation == Operation::Create;
     if let Some(name) = pod.tickets().filter(|_| on_create) {
         let all = tickets::claims(pod, name, settings);
         if !all.is_empty() {
-            return Ok(Claims { all, ..AllowReason::Tickets.into() });
+            return Ok(SpecClaims { all, ..AllowReason::Tickets.into() });
         }
     }
     if pod.is_linux() {
@@ -38,7 +38,7 @@ pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Result<Claim
         return Ok(AllowReason::NoGmsa.into());
     }
     expect_few_names(pod)?;
-    let mut claims = Claims::from(AllowReason::AlreadyExpanded);
+    let mut claims = SpecClaims::from(AllowReason::AlreadyExpanded);
     let mut unexpanded = Vec::new();
     for slot in slots {
         let Some(name) = slot.name else { continue };

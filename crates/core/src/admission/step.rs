@@ -11,7 +11,7 @@ use std::{collections::VecDeque, sync::Arc};
 use super::{
     AllowReason, Decision, Facts, Known, Review, ServiceAccount, Settings, Source, SpecFact, UseFact, Webhook,
     case::Case,
-    claims::{Claim, Claims},
+    claims::{Claim, SpecClaims},
     mutate, validate, validate_workload,
 };
 use crate::credspec::SpecName;
@@ -79,7 +79,7 @@ impl Decision {
             Webhook::ValidateWorkload => Ok(validate_workload::claims(&review, &settings.tickets)),
             Webhook::ValidateCredspec => Ok(AllowReason::Clean.into()),
         };
-        let claims = claims.unwrap_or_else(|denial| Claims::from(AllowReason::NoGmsa).deny(denial));
+        let claims = claims.unwrap_or_else(|denial| SpecClaims::from(AllowReason::NoGmsa).deny(denial));
         let questions = questions(&claims, webhook, settings.first_denial_decides(webhook));
         let case = Case { review, webhook, settings, claims, facts: Facts::default() };
         Step::next(case, questions, false)
@@ -146,7 +146,7 @@ impl Undecided {
 
 /// The facts that the claims need, each once, in slot order: for at most [`super::MAX_SPECS_PER_POD`] credential specs, and one more for a workload
 /// with tickets.
-fn questions(claims: &Claims, webhook: Webhook, first_denial_decides: bool) -> VecDeque<Question> {
+fn questions(claims: &SpecClaims, webhook: Webhook, first_denial_decides: bool) -> VecDeque<Question> {
     let mut needs: Vec<(&SpecName, bool)> = Vec::new();
     for claim in &claims.all {
         let (spec, contents, is_denied) = match claim {

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use super::{
     AllowReason, Denial, Facts, Review, ServiceAccount, SlotDenial, advice,
     case::{Assessment, Case},
-    claims::{Claim, Claims},
+    claims::{Claim, SpecClaims},
     operation::Operation,
     pod::{Pod, Slot, SlotKind, SlotRef, tickets::AUDIENCE},
     preconditions::{expect_few_names, expect_old_pod, expect_pod, spec_name},
@@ -19,9 +19,9 @@ use crate::{
 };
 
 /// The changes of an update, which are denied, and the new slots.
-pub(super) fn claims(review: &Review) -> Result<Claims, Denial> {
+pub(super) fn claims(review: &Review) -> Result<SpecClaims, Denial> {
     let pod = expect_pod(review)?;
-    let mut claims = Claims::from(AllowReason::NoGmsa);
+    let mut claims = SpecClaims::from(AllowReason::NoGmsa);
     // An update cannot change a pod's volumes, and an ephemeral container brings none: a token is authorized once.
     let mut tokens: Vec<&str> = Vec::new();
     let mut slots: Vec<Slot<'_>> = if review.operation == Operation::Create {
@@ -111,7 +111,7 @@ impl<'f> Checked<'f> {
 
 /// The slots that the old object does not have; a change to any of its slots becomes a denied claim. Slots pair by kind and name: an index
 /// shifts when a container is put in front.
-fn added_slots<'r>(old: &Pod, new: &'r Pod, claims: &mut Claims) -> Vec<Slot<'r>> {
+fn added_slots<'r>(old: &Pod, new: &'r Pod, claims: &mut SpecClaims) -> Vec<Slot<'r>> {
     // The pod itself is one slot, under any name.
     let key = |kind: SlotKind, owner| if kind == SlotKind::Pod { (kind, "") } else { (kind, owner) };
     let before: HashMap<_, Slot<'_>> = old.slots().map(|slot| (key(slot.kind, slot.owner), slot)).collect();

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use super::{
     AllowReason, Denial, Facts, MAX_SPECS_PER_POD, Review, ServiceAccount, SlotDenial, TicketSettings, advice,
     case::{Assessment, Case},
-    claims::{Claim, Claims},
+    claims::{Claim, SpecClaims},
     pod::{MAX_SLOTS, Pod, Slot, SlotKind},
     preconditions::expect_few_names,
     tickets,
@@ -48,12 +48,12 @@ fn named(pod: &Pod) -> impl Iterator<Item = (Slot<'_>, SpecName)> {
 }
 
 /// The slots and tokens whose credential specs are looked up.
-pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Claims {
+pub(super) fn claims(review: &Review, settings: &TicketSettings) -> SpecClaims {
     let pod = match template(review) {
         Ok(pod) => pod,
         Err(reason) => return reason.into(),
     };
-    let mut claims = Claims::from(AllowReason::Workload);
+    let mut claims = SpecClaims::from(AllowReason::Workload);
     claims.service_account = ServiceAccount::of(review, pod).ok();
     if claims.service_account.is_some() {
         claims.all =
@@ -129,7 +129,7 @@ fn place<'p>(slot: &Slot<'p>) -> (String, Vec<&'p str>) {
 }
 
 /// Warnings about the named credential specs. Each is reported once, even if many slots name it.
-fn check_specs(pod: &Pod, claims: &Claims, facts: &Facts, warnings: &mut Warnings) {
+fn check_specs(pod: &Pod, claims: &SpecClaims, facts: &Facts, warnings: &mut Warnings) {
     let (mut seen, mut expected, mut slots) = (HashSet::new(), HashMap::new(), pod.slots());
     for claim in &claims.all {
         let (spec, slot) = match claim {

@@ -110,7 +110,7 @@ rules! {
             "Make one with `New-ADServiceAccount`.";
         ACCOUNT_DISABLED: "account-disabled", Error, "The account is disabled.",
             "Enable it: `Set-ADServiceAccount NAME -Enabled $true`.";
-        ACCOUNT_EXPIRED: "account-expired", Error, "The account has expired.",
+        ACCOUNT_EXPIRED: "account-expired", Error, "The account has expired, or expires within 30 days.",
             "Remove the date: `Clear-ADAccountExpiration -Identity 'NAME$'`.";
         ACCOUNT_DELETED: "account-deleted", Error, "The account is a deleted object, or a conflict of replication.",
             "Use the account that is there, or restore this one: `Get-ADObject -IncludeDeletedObjects`, `Restore-ADObject`.";
@@ -120,8 +120,8 @@ rules! {
             "Undo the migration, or use another group Managed Service Account: Windows containers cannot use a dMSA.";
         ACCOUNT_PROTECTED: "account-protected", Warning, "The account is a member of Protected Users.",
             "Remove it from the group: `Remove-ADGroupMember 'Protected Users' -Members 'NAME$'`.";
-        ACCOUNT_WEAKENED: "account-weakened", Warning, "`userAccountControl` has a flag that makes the account easier to abuse, such as unconstrained delegation.",
-            "Clear the flag; the output shows the command. Where services must be called as the user, use constrained delegation.";
+        ACCOUNT_WEAKENED: "account-weakened", Warning, "A flag, a group or a delegation makes the account easier to abuse, or worth more to an attacker, such as unconstrained delegation or Domain Admins.",
+            "Remove it; the output shows the command. Where services must be called as the user, use constrained delegation.";
         ACCOUNT_USER_NAME: "account-user-name", Warning, "A user or a computer has the name of the account.",
             "Rename one of them: a name without `$` means the user first, so that a logon as the account may become one as the user.";
         ACCOUNT_HOSTS: "account-hosts", Error, "No host may retrieve the password of the account.",

@@ -32,7 +32,10 @@ use gmsa_core::credspec::{
     generate::{Domain, Draft, Plugin},
     lint,
 };
-use gmsa_core::{diagnostic::Severity, quote::one_line};
+use gmsa_core::{
+    diagnostic::{Diagnostic, Severity},
+    quote::one_line,
+};
 use serde_json::Value;
 use time::UtcDateTime;
 
@@ -112,7 +115,7 @@ pub struct NewOptions {
     ///
     /// values are for the chart gmsa-accounts, with an entry for it
     #[arg(long, short, value_enum, default_value = "manifest", hide_possible_values = true)]
-    output: Written,
+    output: NewForm,
     /// Write to a file instead of standard output
     #[arg(long, short = 'w', value_name = "FILE")]
     out: Option<PathBuf>,
@@ -127,7 +130,7 @@ pub struct NewOptions {
 
 /// The output of `credspec new`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Written {
+enum NewForm {
     /// The manifest of the credential spec
     Manifest,
     /// Values of the chart gmsa-accounts
@@ -248,14 +251,18 @@ fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
             for change in draft.changes(&json) {
                 writeln!(io::stderr(), "note: {}", one_line(&change))?;
             }
-            vec![draft]
+            vec![(draft, Vec::new())]
         }
         None => drafts(options)?,
     };
     let (mut good, mut is_clean, count) = (Vec::new(), true, drafts.len());
-    for draft in drafts {
+    for (draft, of_account) in drafts {
         let worst = reported(&draft, count > 1)?;
-        is_clean &= worst.is_none();
+        for Diagnostic { object, field, message, rule, fix, .. } in &of_account {
+            let fix = one_line(fix.as_deref().unwrap_or_default());
+            writeln!(io::stderr(), "warning[{}]: {}: {field} {message} ({fix})", rule.id, one_line(object))?;
+        }
+        is_clean &= worst.is_none() && of_account.is_empty();
         if worst != Some(Severity::Error) {
             good.push(draft);
         } else if options.all {
@@ -271,8 +278,8 @@ fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
     }
     expect_names(&good)?;
     let yaml = match options.output {
-        Written::Manifest => good.iter().map(Draft::yaml).collect::<Vec<_>>().join("---\n"),
-        Written::Values => {
+        NewForm::Manifest => good.iter().map(Draft::yaml).collect::<Vec<_>>().join("---\n"),
+        NewForm::Values => {
             expect_one_domain(&good)?;
             Draft::values(&good).context(
                 "the chart gmsa-accounts cannot make this credential spec: its accounts are not each under the DNS and the NetBIOS name of the domain. Leave `-o values` out",
@@ -336,8 +343,11 @@ fn domain(path: &Path) -> anyhow::Result<Domain> {
     powershell::domain(&input::text(path)?).with_context(|| format!("cannot read the domain from {}", path.display()))
 }
 
+/// A credential spec, and what the directory says against its account.
+type DraftWithFindings = (Draft, Vec<Diagnostic>);
+
 /// The drafts: from flags, from a file about the domain, or from the directory.
-fn drafts(options: &NewOptions) -> anyhow::Result<Vec<Draft>> {
+fn drafts(options: &NewOptions) -> anyhow::Result<Vec<DraftWithFindings>> {
     const DOMAIN: [&str; 5] = ["--domain", "--netbios", "--domain-sid", "--domain-guid", "--forest"];
     let source = options.directory.source()?;
     let mut missing = Vec::new();
@@ -367,7 +377,7 @@ fn drafts(options: &NewOptions) -> anyhow::Result<Vec<Draft>> {
     }
     let draft = |account: &String, domain: &Domain| {
         let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(account));
-        Draft::new(name, account.clone(), domain.clone(), &options.additional, plugin.clone())
+        (Draft::new(name, account.clone(), domain.clone(), &options.additional, plugin.clone()), Vec::new())
     };
     let of_domain = |domain| options.account.iter().map(move |account| draft(account, domain));
     Ok(domain.iter().flat_map(of_domain).collect())
@@ -392,7 +402,11 @@ fn typed_domain(options: &NewOptions, missing: &mut Vec<String>) -> Domain {
 }
 
 /// The accounts and their domains, from the directory.
-async fn from_directory(options: &NewOptions, source: Source, plugin: Option<Plugin>) -> anyhow::Result<Vec<Draft>> {
+async fn from_directory(
+    options: &NewOptions,
+    source: Source,
+    plugin: Option<Plugin>,
+) -> anyhow::Result<Vec<DraftWithFindings>> {
     let mut directory = source.open().await?;
     let mut found = Vec::new();
     if options.all {

@@ -63,7 +63,7 @@ impl Volumes {
 /// Where they are no list of volumes.
 pub fn volumes<'de, D: Deserializer<'de>>(input: D) -> Result<Volumes, D::Error> {
     let mut all = fold(input, Volumes::default(), |all: &mut Volumes, Object(volume): Object<Volume>| {
-        let Sources { audiences, count, has_token_path } = &volume.projected.sources;
+        let TokenSources { audiences, count, has_token_path } = &volume.projected.sources;
         all.are_some = true;
         audiences.iter().for_each(|name| push(&mut all.audiences, name));
         match volume.name.as_deref() {
@@ -110,12 +110,12 @@ struct EmptyDir {
 #[derive(Default, Deserialize)]
 struct Projected {
     #[serde(default, deserialize_with = "sources")]
-    sources: Sources,
+    sources: TokenSources,
 }
 
 /// The sources of a projected volume.
 #[derive(Default)]
-struct Sources {
+struct TokenSources {
     /// The names after [`AUDIENCE`] in the audiences of its tokens.
     audiences: Texts,
     count: usize,
@@ -136,8 +136,8 @@ struct Token {
     path: Option<Text>,
 }
 
-fn sources<'de, D: Deserializer<'de>>(input: D) -> Result<Sources, D::Error> {
-    fold(input, Sources::default(), |all: &mut Sources, Object(source): Object<ProjectedSource>| {
+fn sources<'de, D: Deserializer<'de>>(input: D) -> Result<TokenSources, D::Error> {
+    fold(input, TokenSources::default(), |all: &mut TokenSources, Object(source): Object<ProjectedSource>| {
         let Token { audience, path } = &*source.service_account_token;
         let name = audience.as_deref().and_then(|audience| audience.strip_prefix(AUDIENCE));
         if let Some(name) = name {

@@ -159,7 +159,7 @@ pub(super) struct RawContainer {
     #[serde(default, deserialize_with = "null_is_default")]
     pub security_context: Object<SecurityContext>,
     #[serde(default, deserialize_with = "null_is_default")]
-    resources: Object<Resources>,
+    resources: Object<RawResources>,
     #[serde(default, deserialize_with = "any_item")]
     pub volume_devices: bool,
     /// Only mounts that propagate.
@@ -190,7 +190,7 @@ fn containers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<(u16, RawContai
 }
 
 #[derive(Default, Deserialize)]
-struct Resources {
+struct RawResources {
     #[serde(default, deserialize_with = "null_is_default")]
     limits: HugePages,
     #[serde(default, deserialize_with = "null_is_default")]
