@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::{anyhow, ensure};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_core::quote::{Quoted, cut};
 
@@ -13,16 +14,6 @@ use gmsa_directory::{
 /// The most entries of one text.
 const MAX_ENTRIES: usize = 100_000;
 
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LdifError {
-    #[error("line {0} {1}")]
-    Line(usize, &'static str),
-    #[error("more than {MAX_ENTRIES} entries")]
-    TooMany,
-    #[error("no entry")]
-    Empty,
-}
-
 /// Whether a text looks like LDIF, not like JSON.
 pub fn is_ldif(text: &str) -> bool {
     let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -33,11 +24,9 @@ pub fn is_ldif(text: &str) -> bool {
 ///
 /// # Errors
 /// Where there is no entry, or a line is not LDIF, with its number.
-pub fn directory(text: &str) -> Result<Directory, LdifError> {
+pub fn directory(text: &str) -> anyhow::Result<Directory> {
     let entries = read(text)?;
-    if entries.is_empty() {
-        return Err(LdifError::Empty);
-    }
+    ensure!(!entries.is_empty(), "no entry");
     let incomplete = incomplete(text, &entries);
     Ok(Directory::printed(entries, incomplete))
 }
@@ -46,26 +35,24 @@ pub fn directory(text: &str) -> Result<Directory, LdifError> {
 ///
 /// # Errors
 /// Where a line is not LDIF, with its number.
-fn read(text: &str) -> Result<Vec<Entry>, LdifError> {
+fn read(text: &str) -> anyhow::Result<Vec<Entry>> {
     const NO_NAME: &str = "is not LDIF: an entry begins with dn:";
     let mut entries = Vec::new();
     let mut entry: Option<Entry> = None;
     // Lines without a dn, before the first entry or between two.
     let mut skipping = false;
     for (number, line) in unfolded(text) {
-        let wrong = |what| LdifError::Line(number, what);
+        let wrong = |what: &str| anyhow!("line {number} {what}");
         if line.is_empty() {
             entries.extend(entry.take());
             skipping = false;
-            if entries.len() > MAX_ENTRIES {
-                return Err(LdifError::TooMany);
-            }
+            ensure!(entries.len() <= MAX_ENTRIES, "more than {MAX_ENTRIES} entries");
             continue;
         }
         if skipping || line.starts_with('#') {
             continue;
         }
-        let (name, value) = line.split_once(':').ok_or(wrong("is not LDIF: expected NAME: VALUE"))?;
+        let (name, value) = line.split_once(':').ok_or_else(|| wrong("is not LDIF: expected NAME: VALUE"))?;
         let value = match value.strip_prefix([':', '<']) {
             None => value.trim_start_matches(' ').as_bytes().to_vec(),
             Some(encoded) if value.starts_with(':') => {
@@ -210,7 +197,7 @@ mod tests {
             let text = line("dn", name.as_bytes()) + &lines;
             let mut entry = Entry { name, ..Entry::default() };
             entry.attributes.insert("value".to_owned(), values);
-            prop_assert_eq!(read(&text), Ok(vec![entry]));
+            prop_assert_eq!(read(&text).unwrap(), vec![entry]);
         }
 
         #[test]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 mod accounts;
 
-pub use accounts::{MAX_ACCOUNTS, PowerShellError, accounts};
+pub use accounts::accounts;
 
 /// The objects of a text, as JSON: one, or a list of them. `None` if the text is in another format.
 fn to_json(text: &str) -> Option<Value> {

@@ -47,9 +47,7 @@ pub(super) async fn forest(
 /// Whether every user of a domain may create computer objects.
 pub(super) async fn quota(directory: &mut Directory, domain: &ForestDomain) -> Result<Option<Diagnostic>, Error> {
     const QUOTA: &str = "ms-DS-MachineAccountQuota";
-    let filter = LdapFilter::Present("objectClass");
-    let search = LdapSearch { base: &domain.name, scope: SearchScope::Base, filter, attributes: &[QUOTA] };
-    let entries = match directory.search(&search).await {
+    let entries = match directory.search(&LdapSearch::object(&domain.name, &[QUOTA])).await {
         Err(Error::Refused(..)) => Vec::new(),
         found => found?,
     };

@@ -1,4 +1,4 @@
-//! Accounts in groups that administer the domain: whoever runs a pod with such an account does too.
+//! Accounts in groups that administer the domain: everybody who runs a pod with such an account does too.
 
 use std::collections::BTreeSet;
 

@@ -3,6 +3,7 @@
 //! Invariants: properties that are not checked are ignored; a checked list that was not printed is [`None`], which is different from one
 //! that is empty.
 
+use anyhow::{Context as _, ensure};
 use serde_json::{Map, Value};
 use time::{OffsetDateTime, UtcDateTime, format_description::well_known::Rfc3339};
 
@@ -13,7 +14,7 @@ use gmsa_directory::{
 };
 
 /// The most accounts that are read from one text.
-pub const MAX_ACCOUNTS: usize = 10_000;
+const MAX_ACCOUNTS: usize = 10_000;
 
 /// The error for text in another format, and the command that prints JSON.
 fn not_json(text: &str) -> String {
@@ -30,36 +31,22 @@ fn not_json(text: &str) -> String {
     )
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum PowerShellError {
-    #[error("{0}")]
-    NotPrinted(String),
-    #[error(
-        "entry {0} has no SamAccountName: not the output of `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`"
-    )]
-    NotAnAccount(usize),
-    #[error("more than {MAX_ACCOUNTS} accounts")]
-    TooMany,
-}
-
 /// Reads one account, or a list of them, in any form in which PowerShell prints them.
 ///
 /// # Errors
 /// If the text is in another format, or an entry is not an account.
-pub fn accounts(text: &str) -> Result<Vec<Account>, PowerShellError> {
-    let entries = match to_json(text).ok_or_else(|| PowerShellError::NotPrinted(not_json(text)))? {
+pub fn accounts(text: &str) -> anyhow::Result<Vec<Account>> {
+    let entries = match to_json(text).with_context(|| not_json(text))? {
         Value::Array(entries) => entries,
         one => vec![one],
     };
-    if entries.len() > MAX_ACCOUNTS {
-        return Err(PowerShellError::TooMany);
-    }
+    ensure!(entries.len() <= MAX_ACCOUNTS, "more than {MAX_ACCOUNTS} accounts");
     let account = |(place, entry): (usize, &Value)| {
         let other = || match place {
-            0 => PowerShellError::NotPrinted(not_json(text)),
-            _ => PowerShellError::NotAnAccount(place + 1),
+            0 => not_json(text),
+            _ => format!("entry {} has no SamAccountName: {}", place + 1, not_json("")),
         };
-        entry.as_object().and_then(of).ok_or_else(other)
+        entry.as_object().and_then(of).with_context(other)
     };
     entries.iter().enumerate().map(account).collect()
 }
@@ -305,7 +292,7 @@ mod tests {
             ),
             (
                 "[{\"SamAccountName\": \"a\"}, {\"DNSRoot\": \"contoso.com\"}]",
-                PowerShellError::NotAnAccount(2).to_string(),
+                format!("entry 2 has no SamAccountName: {}", not_json("")),
             ),
             ("{\"SamAccountName\": \"\"}", not_json("")),
             ("7", not_json("")),
@@ -314,8 +301,8 @@ mod tests {
             assert_eq!(accounts(json).unwrap_err().to_string(), error, "{json}");
         }
         let many = format!("[{}0]", "0,".repeat(MAX_ACCOUNTS));
-        assert!(matches!(accounts(&many).unwrap_err(), PowerShellError::TooMany));
+        assert_eq!(accounts(&many).unwrap_err().to_string(), "more than 10000 accounts");
         let most = format!("[{}0]", "0,".repeat(MAX_ACCOUNTS - 1));
-        assert!(matches!(accounts(&most).unwrap_err(), PowerShellError::NotPrinted(_)));
+        assert_eq!(accounts(&most).unwrap_err().to_string(), not_json(""));
     }
 }

@@ -4,6 +4,7 @@
 
 use std::net::IpAddr;
 
+use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD};
 use serde_json::{Map, Value, json};
 
 use super::{is_dns_label, is_dns_subdomain};
@@ -234,25 +235,8 @@ fn decoded(input: &str) -> Option<String> {
 }
 
 fn base64(text: &str) -> Option<Vec<u8>> {
-    let digits = text.trim_end_matches('=');
-    let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0);
-    for byte in digits.bytes() {
-        let digit = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(digit);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push((bits >> held).to_le_bytes()[0]);
-        }
-    }
-    Some(bytes)
+    let digits = text.trim_end_matches('=').replace('-', "+").replace('_', "/");
+    BASE64_STANDARD_NO_PAD.decode(digits).ok()
 }
 
 fn azure(input: &str) -> Option<&'static str> {

@@ -80,7 +80,7 @@ fn membership_through_groups_counts_and_ends() {
     administer("group addmembers NestOuter NestMiddle");
     administer("group addmembers NestMiddle NestInner");
     user("nestuser", "Passw0rd!Nest", Some("NestInner"));
-    account("NestApp", "NestOuter", &["http/nest"]);
+    account("NestApp", "NestOuter", &["http/nest.contoso.com"]);
     let nested = ("nestuser@contoso.com", "Passw0rd!Nest");
     assert_eq!(
         said(gmsa("account test NestApp", nested), 0),

@@ -45,7 +45,7 @@ impl Broken {
         if let Some(name) = &self.user {
             user(name, "Passw0rd!Broken", Some(group));
         }
-        account(&self.name, group, &[&format!("http/{}", self.name)]);
+        account(&self.name, group, &[&format!("http/{}.contoso.com", self.name)]);
         if let Some(of) = &self.modify {
             modify(&self.name, of);
         }
@@ -108,7 +108,7 @@ pub fn descriptor(entries: &str, domain: &str) -> String {
 fn what_is_said_of_each_principal_is_what_the_domain_gives() {
     administer("group add TokenHosts");
     user("tokenuser", "Passw0rd!Token", Some("TokenHosts"));
-    account("TokenApp", "TokenHosts", &["http/token"]);
+    account("TokenApp", "TokenHosts", &["http/token.contoso.com"]);
     let domain = of_domain("objectSid");
     for (entries, gives, says) in [
         ("A:S-1-1-0", true, "holds Everyone, so every user"),

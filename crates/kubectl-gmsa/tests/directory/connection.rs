@@ -23,7 +23,7 @@ fn refused(words: &str, password: Option<&str>) -> String {
 fn each_address_of_a_controller_is_taken_with_tls() {
     administer("group add WayHosts");
     user("wayuser", "Passw0rd!Way", Some("WayHosts"));
-    account("WayApp", "WayHosts", &["http/way"]);
+    account("WayApp", "WayHosts", &["http/way.contoso.com"]);
     let folder = tempfile::tempdir().unwrap();
     // As Windows exports it.
     let authority = folder.path().join("ca.der");

@@ -45,6 +45,8 @@ fn set(account: &str, what: &str) {
         control(account, "-band -bnot 0x2");
     } else if what == "-KerberosEncryptionType AES128,AES256" {
         modify(account, "replace: msDS-SupportedEncryptionTypes\nmsDS-SupportedEncryptionTypes: 24");
+    } else if what == "-PrincipalsAllowedToDelegateToAccount $null" {
+        modify(account, "delete: msDS-AllowedToActOnBehalfOfOtherIdentity");
     } else if let Some(attribute) = what.strip_prefix("-Clear ") {
         modify(account, &format!("delete: {attribute}"));
     } else if what.starts_with("-ServicePrincipalNames @{Add=") {

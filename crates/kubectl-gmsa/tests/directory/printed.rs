@@ -13,7 +13,7 @@ fn ldapsearch(base: &str, words: &[&str]) -> String {
 fn what_ldapsearch_prints_is_as_good_as_the_directory() {
     administer("group add PrintHosts");
     user("printuser", "Passw0rd!Print", Some("PrintHosts"));
-    account("PrintApp", "PrintHosts", &["http/print"]);
+    account("PrintApp", "PrintHosts", &["http/print.contoso.com"]);
     let accounts =
         "(|(objectClass=domainDNS)(objectClass=group)(objectClass=user)(objectClass=foreignSecurityPrincipal))";
     let pages = ["-E", "pr=1000/noprompt"];

@@ -7,7 +7,7 @@ use crate::domain::{ADMIN, account, administer, gmsa, gmsa_there, said};
 #[test]
 fn each_wrong_field_of_a_credential_spec_is_found() {
     administer("group add SpecHosts");
-    account("SpecApp", "SpecHosts", &["http/spec"]);
+    account("SpecApp", "SpecHosts", &["http/spec.contoso.com"]);
     let right = said(gmsa("credspec new --account SpecApp", ADMIN), 0);
     let folder = tempfile::tempdir().unwrap();
     for (key, wrong, rule) in [
