@@ -1436,6 +1436,7 @@ RuleEntry { rule: &core::ACCOUNT_UNKNOWN, words: &[
     Codes(&["ERROR_DS_NO_SUCH_OBJECT", "ERROR_DS_OBJ_NOT_FOUND", "ERROR_DS_REFERRAL"]),
     Codes(&["ERROR_NO_SUCH_USER", "STATUS_NO_SUCH_USER"]),
     RunningCodes(&["ERROR_NONE_MAPPED", "STATUS_NONE_MAPPED"]),
+    Message("error from kdc: client_not_found"),
 ], remedies: &[
     (&["samlogon: *logon of"], "The line is about the user that it names, who logs on to this machine, mostly by NTLM: correct the name, the password or the domain that the client sends. The account of the container has no part in it."),
 ] },
@@ -2018,7 +2019,6 @@ RuleEntry { rule: &POD_VOLUME, words: &[
     Message("cifs_mount failed w/return code"),
     Message("failed to create a new smb session with kerberos"),
     Message("error in sesssetup = -"),
-    General("cifs.upcall: "),
     Message("gssd_refresh_krb5_machine_credential"),
     General("/?: required key not available"),
     General("[errno 126] required key not available"),
@@ -2028,6 +2028,7 @@ RuleEntry { rule: &POD_VOLUME, words: &[
     Message("mount.nfs*: access denied by server while mounting"),
     Message("mount.nfs*: operation not permitted"),
     Message("mount.nfs*: an incorrect mount option was specified"),
+    Message("cifs.upcall: "),
 ], remedies: &[
     (&["mount error(?): ", "cifs_mount", "cifs: vfs: ", "sesssetup", "session with kerberos", "cifs.upcall", "required key not available", "mount error ? = "], "The kernel of the node mounts the share, with a ticket of the node (`cifs.upcall`) or with the user of the volume's Secret: the account of the Pod has no part in it, nor have its tickets, and the number is an error of the kernel. Let the process open the share itself (`smbclient --use-krb5-ccache`), or give the volume credentials of its own."),
     (&["mount.nfs", "rpc.gssd", "gssd_refresh"], "The node mounts the share. With `sec=krb5` it uses tickets of the node (`rpc.gssd`, keytab and caches there): the tickets of the Pod have no part in it. Look at the export on the server, and at `rpc.gssd` on the node; a Pod needs a file system that it opens itself, or `sec=sys`."),
@@ -2636,6 +2637,7 @@ RuleEntry { rule: &PRINCIPAL_UNKNOWN, words: &[
     Codes(&["ERROR_WRONG_TARGET_NAME", "SEC_E_TARGET_UNKNOWN", "SEC_E_WRONG_PRINCIPAL", "ERROR_MUTUAL_AUTH_FAILED", "SEC_E_MUTUAL_AUTH_FAILED"]),
     Message("server (*@*) unknown"),
     Message("valid for user2user only"),
+    Message("error from kdc: unknown_server"),
 ], remedies: &[
     (&["server postgres/"], "libpq asks for `postgres/HOST` (its `krbsrvname`), with the full name of the host in the connection string: `setspn -Q postgres/HOST` must find it once, for the account whose keys are in the keytab of the server."),
     (&["credentials * -> *@ using ccache"], "The client did not know the realm of the host, so it asked the domain by the name that stands before `@` in the trace. If that is not the name in the service principal name, reverse DNS or an alias made it: `rdns = false` and `dns_canonicalize_hostname = false` in krb5.conf. Otherwise `setspn -Q` finds the name, and `[domain_realm]` its realm."),
@@ -2911,10 +2913,11 @@ RuleEntry { rule: &KERBEROS_LIBRARY, words: &[
     Message("no worthy mechs found"),
     Message("the authentication type 7 is not supported"),
     Message("unknown authentication response: 7"),
+    Message("authentication method 7 not supported"),
 ], remedies: &[
     (&["provider krb5"], "The program has go-mssqldb without Kerberos: import `github.com/microsoft/go-mssqldb/integratedauth/krb5`. It is built on gokrb5, which needs a ticket-granting ticket: in a Linux Pod with tickets, read docs/linux-pods.md, Clients."),
     (&["gssapi plugin"], ".NET was made to use NTLM: the server offers nothing else, or the client found no Kerberos ticket for its name. Let the server offer Negotiate, use the DNS name with a service principal name, and check `klist`. NTLM itself needs `gss-ntlmssp` in the image and a password."),
-    (&["unknown authentication type: 7", "message type 7", "authentication type 7", "authentication response: 7"], "The server asks for GSSAPI (Kerberos), which this driver does not have or has not been given: use one with it (psycopg of the distribution, Npgsql, JDBC, pgx with `RegisterGSSProvider`), or another method in pg_hba.conf."),
+    (&["unknown authentication type: 7", "message type 7", "authentication type 7", "authentication response: 7", "method 7 not supported"], "The server asks for GSSAPI (Kerberos), which this driver does not have or has not been given: use one with it (psycopg of the distribution, Npgsql, JDBC, pgx with `RegisterGSSProvider`), or another method in pg_hba.conf."),
     (&["no worthy mechs", "no mechanism available"], "Install the GSSAPI plugin of SASL into the image: `libsasl2-modules-gssapi-mit` on Debian and Ubuntu, `cyrus-sasl-gssapi` on Red Hat, `cyrus-sasl-gssapiv2` on Alpine."),
     (&["gssapi authentication not supported", "not supported by this build"], "Use a build of the driver or server with GSSAPI, such as that of the distribution: binary packages of `psycopg2` and `postgres` on Alpine have none."),
     (&["provider registered"], "Import it, as the message says. It is built on gokrb5, which needs a ticket-granting ticket: in a Linux Pod with tickets, read docs/linux-pods.md, Clients."),
@@ -2987,6 +2990,7 @@ RuleEntry { rule: &KDC_UNREACHABLE, words: &[
     General("tcp error sending to *:88: "),
     General("udp error receiving from *:88: "),
     General("udp error sending to *:88: "),
+    Message("loginexception: java.net.unknownhostexception"),
 ], remedies: &[
     (&["defined kdcs", "no kdcs defined"], "gokrb5 takes its KDCs from krb5.conf: write `dns_lookup_kdc = true` into `[libdefaults]`, or `kdc = DC` for the realm into `[realms]`. Ask DNS for `_kerberos._tcp.DOMAIN` (SRV), and let TCP and UDP 88 through."),
     (&["GmsaTicketsDomainFails"], "The log of the broker names the domain, the controller and the step. Check the password of its user, the CA of the controllers, their ports 88 and 636, and the clocks."),
@@ -3125,7 +3129,9 @@ RuleEntry { rule: &NO_TICKET, words: &[
     Message("open ?krb5cc?: no such file or directory"),
     Message("open ?krb5cc?: permission denied"),
     Message("cannot get any of properties: [user"),
+    Message("kerberos ticket refresh failed"),
 ], remedies: &[
+    (&["ticket refresh failed"], "librdkafka runs a command for its ticket, and that failed: in a Linux Pod with tickets set `sasl.kerberos.kinit.cmd=true`, as the agent renews them. Elsewhere run the command by hand: it needs `kinit` in the image, the keytab and the principal."),
     (&["refuses to open"], "Heimdal opens a cache only where it is a plain file of the same user that nobody else may read: set `fcache_strict_checking = false` in `[libdefaults]` of krb5.conf, or use a program with MIT Kerberos. In a Linux Pod the tickets belong to the agent."),
     (&["matching credential*run/gmsa"], "The agent has no ticket for this service: list it in `gmsa-webhook/services` of the credential spec, by the name that the client asks for. `klist /var/run/gmsa/krb5cc` shows what is there; `KRB5_TRACE=/dev/stderr` the name."),
     (&["permissions incorrect*run/gmsa", "run/gmsa*permission denied", "krb5cc?: permission denied"], "The user of this process may not read the tickets: leave `--mode=0440` of the agent out, or give the Pod an `fsGroup`."),
@@ -3837,6 +3843,8 @@ pub static NOTHING: &[&str] = &[
     "with result: -1765328243/*not found",
     "with result: 2/key table file * not found",
     "gssapi does not support required the ntlm interfaces: *unsupported mechanism was requested",
+    "kdc can't fulfill requested option while getting initial credentials",
+    "kdc can't fulfill requested option while validating credentials",
 ];
 
 /// Parts of messages of Windows in lower case, each with its status.
