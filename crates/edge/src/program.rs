@@ -31,42 +31,31 @@ impl Program {
         self.name.replace('-', "_")
     }
 
-    /// Runs a server with a log, and with traces where a collector is named: `serve` gets the threads of handshakes. Returns the exit code: 0, or 2
-    /// after an error, which is logged.
+    /// Runs a server with a log, and with traces where a collector is named and can be used: `serve` gets the threads of handshakes. Returns the
+    /// exit code: 0, or 2 after an error, which is logged.
     ///
     /// # Errors
     /// Where the system gives no threads.
-    pub fn run<S, E>(
+    pub fn run<E: AsRef<dyn Error>>(
         self,
-        levels: Levels,
-        format: LogFormat,
+        (levels, format): (Levels, LogFormat),
         collector: Option<&Endpoint>,
-        serve: impl FnOnce(Handle) -> S,
-    ) -> io::Result<ExitCode>
-    where
-        S: Future<Output = Result<(), E>>,
-        E: AsRef<dyn Error + 'static>,
-    {
-        let runtime = runtime()?;
-        let started = collector.map(|collector| Traces::start(self, collector, runtime.handle().clone())).transpose();
-        // A server works without traces: a collector that cannot be used is logged, once there is a log.
-        let (traces, failed) = started.map_or_else(|error| (None, Some(error)), |traces| (traces, None));
-        let _log = telemetry::init(&self, levels, format, traces.as_ref());
-        if let Some(error) = failed {
-            tracing::error!(target: CRATE, "no traces are exported: {}", chain(&error));
+        serve: impl AsyncFnOnce(Handle) -> Result<(), E>,
+    ) -> io::Result<ExitCode> {
+        let (runtime, handshakes) = (runtime()?, for_handshakes()?);
+        let traces = collector.map(|collector| Traces::start(self, collector, runtime.handle().clone())).transpose();
+        let _log = telemetry::init(&self, levels, format, traces.as_ref().ok().and_then(Option::as_ref));
+        if let Err(error) = &traces {
+            tracing::error!(target: CRATE, "no traces are exported: {}", chain(error));
         }
-        let handshakes = for_handshakes()?;
-        let ended = runtime.block_on(serve(handshakes.handle().clone())).map_or_else(
-            |error| {
-                tracing::error!(target: CRATE, "{}", chain(error.as_ref()));
-                ExitCode::from(2)
-            },
-            |()| ExitCode::SUCCESS,
-        );
-        if let Some(traces) = traces {
+        let ended = runtime.block_on(serve(handshakes.handle().clone()));
+        if let Err(error) = &ended {
+            tracing::error!(target: CRATE, "{}", chain(error.as_ref()));
+        }
+        if let Ok(Some(traces)) = traces {
             traces.shutdown();
         }
-        Ok(ended)
+        Ok(ExitCode::from(if ended.is_ok() { 0 } else { 2 }))
     }
 }
 

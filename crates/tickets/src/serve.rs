@@ -145,8 +145,9 @@ fn start(args: Args) -> anyhow::Result<ExitCode> {
     // A core dump would hold keys and passwords.
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     let domains = domains::load(&args.config)?;
-    let (levels, format) = (args.log_level.clone(), args.log_format);
-    PROGRAM.run(levels, format, None, |handshakes| serve(args, domains, handshakes)).context("cannot start the runtime")
+    let log = (args.log_level.clone(), args.log_format);
+    let serve = async |handshakes| serve(args, domains, handshakes).await;
+    PROGRAM.run(log, None, serve).context("cannot start the runtime")
 }
 
 async fn serve(args: Args, domains: Vec<DomainConfig>, handshakes: Handle) -> anyhow::Result<()> {

@@ -65,9 +65,8 @@ fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Resul
 /// Serves with logs, and traces where a collector is named. An error before there is a log is returned.
 fn observed(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let config = args.resolve()?;
-    let (levels, format, collector) = (config.log_levels.clone(), config.log_format, config.otlp_endpoint.clone());
-    let serve = |handshakes| async move { serve(&config, handshakes).await };
-    PROGRAM.run(levels, format, collector.as_ref(), serve).context(NO_RUNTIME)
+    let (log, collector) = ((config.log_levels.clone(), config.log_format), config.otlp_endpoint.as_ref());
+    PROGRAM.run(log, collector, async |handshakes| serve(&config, handshakes).await).context(NO_RUNTIME)
 }
 
 async fn test(args: TestArgs) -> anyhow::Result<(String, ExitCode)> {

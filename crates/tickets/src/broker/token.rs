@@ -4,8 +4,6 @@
 //! Tokens that are bound to nothing, to a node or to a Secret authenticate too, so pod name and uid are required. A token that says itself that it
 //! cannot be accepted costs no review; nothing that it says is believed otherwise. A token is never logged, nor part of a message.
 
-use std::collections::BTreeMap;
-
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use gmsa_cluster::apiserver::{ApiServer, CallKind};
 use gmsa_core::{
@@ -16,6 +14,7 @@ use gmsa_core::{
     quote::remark,
 };
 use http::{Request, header::CONTENT_TYPE};
+use k8s_openapi::api::authentication::v1::TokenReviewStatus;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::json;
 use time::UtcDateTime;
@@ -59,24 +58,8 @@ pub struct Caller {
 }
 
 #[derive(Deserialize)]
-struct TokenReview {
-    status: TokenStatus,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct TokenStatus {
-    authenticated: bool,
-    audiences: Vec<String>,
-    error: String,
-    user: TokenUser,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct TokenUser {
-    username: String,
-    extra: BTreeMap<String, Vec<String>>,
+struct TokenReviewAnswer {
+    status: TokenReviewStatus,
 }
 
 /// The audience of the tokens for a credential spec.
@@ -109,8 +92,8 @@ pub async fn review(
         .map_err(|_| unreadable())?;
     let answer = api.exchange(CallKind::TokenReview, source, request, deadline).await;
     let answer = answer.map_err(|error| unavailable(&chain(&error)))?;
-    let mut review: TokenReview = serde_json::from_slice(answer.body()).map_err(|_| unreadable())?;
-    review.status.error = review.status.error.replace(token, "TOKEN");
+    let mut review: TokenReviewAnswer = serde_json::from_slice(answer.body()).map_err(|_| unreadable())?;
+    review.status.error = review.status.error.map(|error| error.replace(token, "TOKEN"));
     caller(&review.status, &audience)
 }
 
@@ -139,19 +122,21 @@ fn unavailable(cause: &str) -> Refusal {
     Refusal::unavailable(rules::TICKET_CHECK.id, format!("the token cannot be checked: {cause}"))
 }
 
-fn caller(status: &TokenStatus, audience: &str) -> Result<Caller, Refusal> {
-    if !status.authenticated {
-        let error = remark(&status.error);
+fn caller(status: &TokenReviewStatus, audience: &str) -> Result<Caller, Refusal> {
+    if status.authenticated != Some(true) {
+        let error = remark(status.error.as_deref().unwrap_or_default());
         let because = if error.is_empty() { String::new() } else { format!(": {error}") };
         return Err(Refusal::unauthenticated(format!(
             "the API server does not accept the token for the audience {audience}{because}"
         )));
     }
     // An API server that knows no audiences returns none.
-    if !status.audiences.iter().any(|accepted| accepted == audience) {
+    if !status.audiences.iter().flatten().any(|accepted| accepted == audience) {
         return Err(Refusal::unauthenticated(format!("the token is not for the audience {audience}")));
     }
-    let mut account = status.user.username.strip_prefix("system:serviceaccount:").unwrap_or_default().split(':');
+    let user = status.user.as_ref();
+    let name = user.and_then(|user| user.username.as_deref()?.strip_prefix("system:serviceaccount:"));
+    let mut account = name.unwrap_or_default().split(':');
     let names = (account.next(), account.next(), account.next());
     let (Some(namespace), Some(name), None) = names else {
         return Err(Refusal::unauthenticated("the token is not one of a service account"));
@@ -159,7 +144,7 @@ fn caller(status: &TokenStatus, audience: &str) -> Result<Caller, Refusal> {
     if !is_dns_label(namespace) || !is_dns_subdomain(name) {
         return Err(Refusal::unauthenticated("the token is not one of a service account"));
     }
-    let extra = |key| status.user.extra.get(key).and_then(|values| values.first()).filter(|value| !value.is_empty());
+    let extra = |key| user?.extra.as_ref()?.get(key)?.first().filter(|value| !value.is_empty());
     let (Some(pod), Some(uid)) = (extra(POD_NAME), extra(POD_UID)) else {
         return Err(Refusal::unauthenticated(UNBOUND));
     };
