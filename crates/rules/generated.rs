@@ -700,12 +700,12 @@ pub static TRUST_FAILED: Rule = Rule {
     title: "The domain controller does not trust the container.",
     remedy: "Compare `Sid`, `Guid` and `MachineAccountName` of the credential spec with the domain: `kubectl gmsa account lint --credspec`. Where several Pods with one account fail by turns, set `randomHostname` in the chart.",
 };
-#[doc = "A Windows server cannot have a domain controller validate the ticket of a client (PAC, Network Ticket Logon), or the domain controller denies it."]
+#[doc = "A domain controller does not validate the ticket of a client for a Windows server (PAC, Network Ticket Logon)."]
 pub static PAC_VALIDATION: Rule = Rule {
     id: "pac-validation",
     severity: Severity::Error,
-    title: "A Windows server cannot have a domain controller validate the ticket of a client (PAC, Network Ticket Logon), or the domain controller denies it.",
-    remedy: "Install the updates of 2024 (KB5037754 and later) on all domain controllers and servers, in each domain of the trust: both sides of this check must have them. The reason in the event says more, such as `SID filtering` of a trust. The account of the client is not at fault.",
+    title: "A domain controller does not validate the ticket of a client for a Windows server (PAC, Network Ticket Logon).",
+    remedy: "Install the updates of 2024 (KB5037754 and later) on all domain controllers and servers, in each domain of the trust: both sides of this check need them. The reason in the event says more, such as `SID filtering` of a trust. The account of the client is not at fault.",
 };
 #[doc = "The clocks of the node and of the domain controller differ too much for Kerberos."]
 pub static CLOCK_SKEW: Rule = Rule {
@@ -728,11 +728,11 @@ pub static TICKET_ENCRYPTION: Rule = Rule {
     title: "The account and the domain controller have no encryption type in common.",
     remedy: "`Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`, and compare with the policy of the domain controllers.",
 };
-#[doc = "The client's own settings forbid, or do not know, an encryption type of Kerberos."]
+#[doc = "The client's own settings forbid an encryption type of Kerberos, or its library lacks it."]
 pub static CLIENT_ENCRYPTION: Rule = Rule {
     id: "client-encryption",
     severity: Severity::Error,
-    title: "The client's own settings forbid, or do not know, an encryption type of Kerberos.",
+    title: "The client's own settings forbid an encryption type of Kerberos, or its library lacks it.",
     remedy: "Change the client: nothing in Active Directory is wrong. Leave `permitted_enctypes`, `default_tkt_enctypes` and `default_tgs_enctypes` out of krb5.conf, or name `aes256-cts-hmac-sha1-96` there. The crypto policy of the image (`update-crypto-policies --show`) and FIPS forbid RC4.",
 };
 #[doc = "The container is in another domain than its credential spec says."]
@@ -770,12 +770,12 @@ pub static CMDLET_MISSING: Rule = Rule {
     title: "The PowerShell module of a cmdlet is not installed.",
     remedy: "`Install-WindowsFeature RSAT-AD-PowerShell` brings the cmdlets for accounts, `Install-Module CredentialSpec` those for credential specs of Docker, `Install-Module AksGMSA` those of AKS.",
 };
-#[doc = "A cmdlet has no such parameter, or takes a word for a value that belongs to none."]
+#[doc = "A cmdlet has no such parameter, or a value without one."]
 pub static POWERSHELL_PARAMETER: Rule = Rule {
     id: "powershell-parameter",
     severity: Severity::Error,
-    title: "A cmdlet has no such parameter, or takes a word for a value that belongs to none.",
-    remedy: "Compare the spelling with `Get-Help CMDLET -Parameter *`: a `-` with a blank behind it, or a long dash that a page or a word processor made of it, is no parameter. Attributes of an account follow `-Properties` or `-Replace`. An older module has fewer parameters.",
+    title: "A cmdlet has no such parameter, or a value without one.",
+    remedy: "Compare the spelling with `Get-Help CMDLET -Parameter *`: a `-` with a blank behind it, or a long dash from a web page, does not begin a parameter. Attributes of an account follow `-Properties` or `-Replace`. An older module has fewer parameters.",
 };
 #[doc = "A group or computer that a cmdlet names for an account does not exist."]
 pub static PRINCIPAL_UNRESOLVED: Rule = Rule {
@@ -824,7 +824,7 @@ pub static CHANNEL_BINDING: Rule = Rule {
     id: "channel-binding",
     severity: Severity::Error,
     title: "The server demands channel binding, and the client sent none, or that of another TLS connection. The password is right.",
-    remedy: "Use a client that sends it: OpenLDAP with `SASL_CBINDING=tls-endpoint`, Java with `com.sun.jndi.ldap.tls.cbtype=tls-server-end-point`, a current SQL driver. No proxy between may end TLS. LDAP with signing and sealing on TCP 389 needs none.",
+    remedy: "Use a client that sends it: OpenLDAP with `SASL_CBINDING tls-endpoint` in ldap.conf, Java with `com.sun.jndi.ldap.tls.cbtype=tls-server-end-point`, a current SQL driver. No proxy between may end TLS. LDAP with signing and sealing on TCP 389 needs none.",
 };
 #[doc = "An LDAP client reaches no domain controller."]
 pub static LDAP_UNREACHABLE: Rule = Rule {
@@ -903,11 +903,11 @@ pub static KERBEROS_CONFIGURATION: Rule = Rule {
     title: "The configuration of a Kerberos client does not lead to the domain.",
     remedy: "Write the realm in upper case in krb5.conf: `default_realm = CONTOSO.COM`, and `.contoso.com = CONTOSO.COM` in `[domain_realm]`.",
 };
-#[doc = "A client takes the host for one of another realm, and asks its domain for a ticket to that realm."]
+#[doc = "A client looks for the host in another realm, and asks its domain for a ticket to that realm."]
 pub static OTHER_REALM: Rule = Rule {
     id: "other-realm",
     severity: Severity::Error,
-    title: "A client takes the host for one of another realm, and asks its domain for a ticket to that realm.",
+    title: "A client looks for the host in another realm, and asks its domain for a ticket to that realm.",
     remedy: "Connect by the full DNS name that is in the service principal name. Reverse DNS or an alias leads to another name: set `rdns = false` and `dns_canonicalize_hostname = false` in `[libdefaults]` of krb5.conf, and `.contoso.com = CONTOSO.COM` in `[domain_realm]`.",
 };
 #[doc = "A client has no Kerberos ticket of a user."]
@@ -1597,7 +1597,7 @@ RuleEntry { rule: &CREDENTIAL_SPEC_FILE, words: &[
     Start("open *credentialspecs\\*cannot find the path specified"),
     Message("'credential_spec' key, which will be ignored"),
 ], remedies: &[
-    (&["which will be ignored"], "This version of Compose does not pass `credential_spec` on: write `security_opt: [\"credentialspec=file://NAME.json\"]` into the service, or use Docker Compose 2."),
+    (&["which will be ignored"], "This version of Compose does not pass `credential_spec` on: write `security_opt: [\"credentialspec=file://NAME.json\"]` into the service."),
     (&["credential spec directory does not exist"], "Docker is not on this machine: give `New-CredentialSpec` a file, `-Path webapp1.json`. For Kubernetes make the credential spec without Docker: `kubectl gmsa credspec new`."),
     (&["already exists with the name"], "Leave `-NoClobber` out to replace the file, or choose another name: `-FileName NAME`."),
     (&["invalid additional account"], "Give each further account as a name, or with its domain: `-AdditionalAccounts LogAccount, @{AccountName='App2'; Domain='emea.contoso.com'}`."),
@@ -2030,7 +2030,7 @@ RuleEntry { rule: &POD_VOLUME, words: &[
     Message("mount.nfs*: an incorrect mount option was specified"),
     Message("cifs.upcall: "),
 ], remedies: &[
-    (&["mount error(?): ", "cifs_mount", "cifs: vfs: ", "sesssetup", "session with kerberos", "cifs.upcall", "required key not available", "mount error ? = "], "The kernel of the node mounts the share, with a ticket of the node (`cifs.upcall`) or with the user of the volume's Secret: the account of the Pod has no part in it, nor have its tickets, and the number is an error of the kernel. Let the process open the share itself (`smbclient --use-krb5-ccache`), or give the volume credentials of its own."),
+    (&["mount error(?): ", "cifs_mount", "cifs: vfs: ", "sesssetup", "session with kerberos", "cifs.upcall", "required key not available", "mount error ? = "], "The kernel of the node mounts the share, with a ticket of the node (`cifs.upcall`) or with the user of the volume's Secret: the account of the Pod has no part in it, and neither do its tickets. The number is an error of the kernel. Let the process open the share itself (`smbclient --use-krb5-ccache`), or give the volume credentials of its own."),
     (&["mount.nfs", "rpc.gssd", "gssd_refresh"], "The node mounts the share. With `sec=krb5` it uses tickets of the node (`rpc.gssd`, keytab and caches there): the tickets of the Pod have no part in it. Look at the export on the server, and at `rpc.gssd` on the node; a Pod needs a file system that it opens itself, or `sec=sys`."),
     (&["smbglobalmapping", "new-smbglobalmapping", "smb", "nfs", "username and password from secret", "invalid parameter(username", "empty mountoptions", "source field is missing", "getrootmappingpath", "remote path (*) is invalid", "invalid source path", "prepare stage path failed"], "The node mounts the volume, with the user of its Secret (`nodeStageSecretRef`): the account of the Pod has no part in it. Compare `source`, this user and its rights on the share. A process uses the gMSA where it opens `\\\\SERVER\\SHARE` itself."),
 ] },
@@ -2641,7 +2641,7 @@ RuleEntry { rule: &PRINCIPAL_UNKNOWN, words: &[
 ], remedies: &[
     (&["server postgres/"], "libpq asks for `postgres/HOST` (its `krbsrvname`), with the full name of the host in the connection string: `setspn -Q postgres/HOST` must find it once, for the account whose keys are in the keytab of the server."),
     (&["credentials * -> *@ using ccache"], "The client did not know the realm of the host, so it asked the domain by the name that stands before `@` in the trace. If that is not the name in the service principal name, reverse DNS or an alias made it: `rdns = false` and `dns_canonicalize_hostname = false` in krb5.conf. Otherwise `setspn -Q` finds the name, and `[domain_realm]` its realm."),
-    (&["mssqlsvc/tcp:"], "The name was made of a connection string with its prefix: leave `tcp:` out, or register and ask for `MSSQLSvc/HOST.DOMAIN:1433` (`setspn -Q MSSQLSvc/HOST.DOMAIN:1433`)."),
+    (&["mssqlsvc/tcp:"], "The name includes the prefix of a connection string: remove `tcp:`, so that the client asks for `MSSQLSvc/HOST.DOMAIN:1433` (`setspn -Q MSSQLSvc/HOST.DOMAIN:1433`)."),
     (&["could not register the service principal name"], "SQL Server may not write its own SPN: register it by hand, `setspn -S MSSQLSvc/HOST.DOMAIN:1433 ACCOUNT`. Until then clients use NTLM."),
     (&["sspi context"], "Look for the SPN of SQL Server: `setspn -Q MSSQLSvc/HOST.DOMAIN:1433`. It must be registered once, for the account that SQL Server runs as: `setspn -S`. Use the full DNS name in the connection string."),
     (&["target principal name is incorrect"], "The SPN is registered for another account than the service runs as: `setspn -Q SPN` shows it, `setspn -D` and `setspn -S` move it."),
@@ -2690,7 +2690,7 @@ RuleEntry { rule: &CLIENT_ENCRYPTION, words: &[
     Message("encryption type ? is disabled"),
     Message("no supported encryption types (config"),
 ], remedies: &[
-    (&["illegal key size"], "This Java has no AES of 256 bits: use Java 8u161 or later, where it is on, or set `crypto.policy=unlimited` in java.security."),
+    (&["illegal key size", "aes256 cts mode with hmac sha1-96 is not supported/enabled"], "This Java lacks 256-bit AES: use Java 8u161 or later, where it is on, or set `crypto.policy=unlimited` in java.security."),
     (&["not supported/enabled"], "Java refuses RC4 and DES by itself, from version 17 on: let the ticket be of AES (the service account needs AES keys, `Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`, and its keytab them too). `allow_weak_crypto = true` in krb5.conf only helps for a test."),
 ] },
 RuleEntry { rule: &OTHER_DOMAIN, words: &[
@@ -2916,7 +2916,7 @@ RuleEntry { rule: &KERBEROS_LIBRARY, words: &[
     Message("authentication method 7 not supported"),
 ], remedies: &[
     (&["provider krb5"], "The program has go-mssqldb without Kerberos: import `github.com/microsoft/go-mssqldb/integratedauth/krb5`. It is built on gokrb5, which needs a ticket-granting ticket: in a Linux Pod with tickets, read docs/linux-pods.md, Clients."),
-    (&["gssapi plugin"], ".NET was made to use NTLM: the server offers nothing else, or the client found no Kerberos ticket for its name. Let the server offer Negotiate, use the DNS name with a service principal name, and check `klist`. NTLM itself needs `gss-ntlmssp` in the image and a password."),
+    (&["gssapi plugin"], ".NET tries NTLM: the server offers nothing else, or the client found no Kerberos ticket for its name. Let the server offer Negotiate, use the DNS name with a service principal name, and check `klist`. NTLM itself needs `gss-ntlmssp` in the image and a password."),
     (&["unknown authentication type: 7", "message type 7", "authentication type 7", "authentication response: 7", "method 7 not supported"], "The server asks for GSSAPI (Kerberos), which this driver does not have or has not been given: use one with it (psycopg of the distribution, Npgsql, JDBC, pgx with `RegisterGSSProvider`), or another method in pg_hba.conf."),
     (&["no worthy mechs", "no mechanism available"], "Install the GSSAPI plugin of SASL into the image: `libsasl2-modules-gssapi-mit` on Debian and Ubuntu, `cyrus-sasl-gssapi` on Red Hat, `cyrus-sasl-gssapiv2` on Alpine."),
     (&["gssapi authentication not supported", "not supported by this build"], "Use a build of the driver or server with GSSAPI, such as that of the distribution: binary packages of `psycopg2` and `postgres` on Alpine have none."),
@@ -3032,13 +3032,13 @@ RuleEntry { rule: &KERBEROS_CONFIGURATION, words: &[
     Message("syntax error in profile relation"),
     Message("syntax error in profile section header"),
 ], remedies: &[
-    (&["fast negotiation"], "gokrb5 asks for FAST in a way that Active Directory does not answer: create its client with `DisablePAFXFAST(true)`; sarama and programs with it (KEDA, kafka_exporter) have a setting of that name."),
+    (&["fast negotiation"], "gokrb5 asks for FAST in a way that Active Directory does not answer: create its client with `DisablePAFXFAST(true)`; sarama has a setting of that name, KEDA `kerberosDisableFAST`."),
     (&["stream modified"], "The reply of the domain controller differs from what Java asked for. Remove `renew_lifetime` from krb5.conf: a domain controller gives another lifetime than that, and Java refuses it. The realm must be in upper case."),
     (&["no loginmodules", "entry in the jaas"], "Java finds no login configuration of this name: give `-Djava.security.auth.login.config=FILE` with `com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true;`. With `-Dsun.security.jgss.native=true` it needs none."),
     (&["included profile"], "krb5.conf includes a folder that the image does not have, or that this user cannot read: create it (`/etc/krb5.conf.d`), or remove the line `includedir`."),
     (&["numeric host address"], "Connect by the DNS name for which the service principal name is registered: an address has none."),
     (&["krbexception: cannot locate default realm", "can't get kerberos realm", "krbexception: could not load"], "Java does not read KRB5_CONFIG: name krb5.conf by `-Djava.security.krb5.conf=FILE`, in a Linux Pod with tickets `/var/run/gmsa/krb5.conf`. In it, `default_realm` is in upper case."),
-    (&["invalid boolean value", "while initializing k", "error processing ", "lifetime or clock skew", "in profile", "profile section", "krb5_init_context"], "A value in krb5.conf is none that the library reads: a boolean is `true` or `false`, a time `10h` or `7d`. `KRB5_CONFIG` names another file."),
+    (&["invalid boolean value", "while initializing k", "error processing ", "lifetime or clock skew", "in profile", "profile section", "krb5_init_context"], "The library cannot read a value of krb5.conf: a boolean is `true` or `false`, a time `10h` or `7d`. `KRB5_CONFIG` names another file."),
 ] },
 RuleEntry { rule: &OTHER_REALM, words: &[
     Message("server krbtgt/*@* not found in kerberos database"),
@@ -3052,7 +3052,7 @@ RuleEntry { rule: &OTHER_REALM, words: &[
     Message("policy rejects transited path"),
     Message("invalid cross-realm ticket"),
 ], remedies: &[
-    (&["illegal cross-realm", "transited path", "invalid cross-realm"], "The domains trust each other by another way than the client takes: write the realms on the way into `[capaths]` of krb5.conf, or leave that section out."),
+    (&["illegal cross-realm", "transited path", "invalid cross-realm"], "The trust path between the domains is not the one that the client takes: write the realms on that path into `[capaths]` of krb5.conf, or remove that section."),
 ] },
 RuleEntry { rule: &NO_TICKET, words: &[
     Message("no credentials cache found"),
@@ -3156,7 +3156,7 @@ RuleEntry { rule: &TICKET_EXPIRED, words: &[
     Message("tgt has been revoked"),
     Message("client kerberos credentials (tgt) have expired"),
 ], remedies: &[
-    (&["tgt has been revoked", "kdc_err_tgt_revoked"], "The domain controller takes this ticket-granting ticket no more, as after a change of the account or of the password of krbtgt. Log on again: `klist purge` on Windows, `kinit` elsewhere."),
+    (&["tgt has been revoked", "kdc_err_tgt_revoked"], "The domain controller no longer accepts this ticket-granting ticket, as after a change of the account or of the password of krbtgt. Log on again: `klist purge` on Windows, `kinit` elsewhere."),
     (&["run/gmsa"], "The agent renews the tickets of a Pod long before their end, and could not: `kubectl exec POD --namespace NAMESPACE -- cat /var/run/gmsa/status` says why. A program that reads them once, such as one with gokrb5, must read the file again."),
 ] },
 RuleEntry { rule: &NOT_RENEWABLE, words: &[
@@ -3227,7 +3227,7 @@ RuleEntry { rule: &KEYTAB, words: &[
     Message("key table file ? not found"),
     Message("loginexception: checksum failed"),
 ], remedies: &[
-    (&["key table format", "format in keytab", "key table type", "invalid keytab data"], "The file that is named is no keytab, or one that this library does not read: `klist -kte FILE`. Mount the Secret with the file itself (`subPath`, or its key), and decode base64 first."),
+    (&["key table format", "format in keytab", "key table type", "invalid keytab data"], "The file is no keytab, or this library does not read its version: `klist -kte FILE`. Mount the Secret with the file itself (`subPath`, or its key), and decode base64 first."),
     (&["operating system error code", "autoccache's", "error from accept_sec_context"], "SQL Server on Linux reads tickets with its keytab: `klist -kte /var/opt/mssql/secrets/mssql.keytab` must have `MSSQLSvc/HOST.DOMAIN:1433`, in the version (kvno) and the types that the domain has now, and the user mssql must be able to read it. `mssql-conf set network.kerberoskeytabfile FILE` names another."),
     (&["permission denied"], "The user that the server runs as may not read its keytab: `ls -l` shows its mode. In a Pod, give the Secret `defaultMode: 0440` and the Pod an `fsGroup`."),
     (&["unable to obtain password from user", "being asked for a password", "no password provided"], "Java found neither a ticket-granting ticket in the cache nor a key in the keytab: compare `ticketCache`, `keyTab` and `principal` in its login configuration. In a Linux Pod with tickets for services, run it with `-Dsun.security.jgss.native=true`."),
@@ -3747,7 +3747,7 @@ pub static GOOD: &[(&[Words], &str)] = &[
     Message("ticket : rc4 sessionkey : "),
     Message("sessionkey : rc4"),
     Message("ticket encryption type: 0x17"),
-], "A ticket, or its session key, is of RC4, which updated domain controllers refuse: `Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`."),
+], "A ticket or its session key uses RC4, which updated domain controllers refuse: `Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`."),
 (&[
     Message("test-adserviceaccount *true"),
 ], "This machine can retrieve the password of the account. It says nothing about other nodes."),
