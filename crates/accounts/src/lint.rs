@@ -54,7 +54,7 @@ fn found(rule: &'static Rule, account: &Account, field: &str, problem: impl Into
 pub(crate) fn remedy(rule: &Rule, sam: &str, domain: Option<&str>) -> String {
     let domain = domain.filter(|domain| is_dns_subdomain(&domain.to_ascii_lowercase())).unwrap_or("DOMAIN");
     // The logon name ends with `$`, which PowerShell would expand without quotes.
-    let [name, logon] = [sam, &format!("{sam}$")].map(|name| powershell(name));
+    let [name, logon] = [sam, &format!("{sam}$")].map(powershell);
     let named = rule.remedy.replace("-Server DOMAIN", &format!("-Server {domain}"));
     let named =
         named.replace("ADServiceAccount NAME", &format!("ADServiceAccount {}", name.as_deref().unwrap_or("NAME")));

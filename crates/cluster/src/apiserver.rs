@@ -125,10 +125,10 @@ impl ApiServer {
     pub async fn ask_while_token_is_refused(&self) -> Infallible {
         loop {
             sleep(TOKEN_INTERVAL).await;
-            if self.refuses_token.load(Ordering::Acquire) {
-                if let Ok(request) = Request::get("/version").body(Vec::new()) {
-                    let _ = self.call(request, Instant::now() + TOKEN_INTERVAL).await;
-                }
+            if self.refuses_token.load(Ordering::Acquire)
+                && let Ok(request) = Request::get("/version").body(Vec::new())
+            {
+                let _ = self.call(request, Instant::now() + TOKEN_INTERVAL).await;
             }
         }
     }

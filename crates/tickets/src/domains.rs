@@ -10,16 +10,15 @@ use std::{
 
 use gmsa_core::causes::chain;
 use gmsa_core::{credspec::is_dns_subdomain, quote::Quoted};
-use gmsa_directory::{Address, Controller, Error, NameServers, ldap};
+use gmsa_directory::{Address, Controller, Error, NameServers, credentials::password_in, ldap};
 use gmsa_kerberos::Realm;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
 use crate::limits::{MAX_CONTROLLERS, MAX_DOMAINS};
 
-/// The largest configuration, and the largest file with a password, in bytes.
+/// The largest configuration, in bytes.
 const MAX_FILE: u64 = 1 << 20;
-const MAX_PASSWORD: u64 = 4 << 10;
 
 /// The port of a KDC (RFC 4120, 7.2.3).
 const KDC_PORT: u16 = 88;
@@ -170,14 +169,8 @@ impl DomainConfig {
     /// Where the file cannot be read, or holds no password.
     pub fn password(&self) -> Result<Zeroizing<String>, String> {
         let path = &self.password_file;
-        let read = || {
-            if fs::metadata(path)?.len() > MAX_PASSWORD {
-                return Err(io::Error::other("it has more than 4 KiB"));
-            }
-            fs::read_to_string(path).map(Zeroizing::new)
-        };
-        let text = read().map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-        let password = Zeroizing::new(text.trim_end_matches(['\r', '\n']).to_owned());
+        let read = fs::File::open(path).and_then(password_in);
+        let password = read.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         if password.is_empty() {
             return Err(format!("{} is empty: write the password of the user into it", path.display()));
         }

@@ -100,13 +100,11 @@ fn of_controllers(retrieval: &Retrieval) -> bool {
     let is_named = |name: &String| {
         foreign(name).map_or_else(|| first_value(name) == "Domain Controllers", |sid| sid.is_of_controllers())
     };
-    match retrieval {
-        Retrieval::Named(names) => !names.is_empty() && names.iter().all(is_named),
-        _ => {
-            let mut allowed = retrieval.principals().peekable();
-            allowed.peek().is_some() && retrieval.unknown().is_empty() && allowed.all(Sid::is_of_controllers)
-        }
+    if let Retrieval::Named(names) = retrieval {
+        return !names.is_empty() && names.iter().all(is_named);
     }
+    let mut allowed = retrieval.principals().peekable();
+    allowed.peek().is_some() && retrieval.unknown().is_empty() && allowed.all(Sid::is_of_controllers)
 }
 
 /// Who may log on to the services of the account as any user, if that is everybody.

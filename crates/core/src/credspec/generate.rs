@@ -4,7 +4,7 @@
 //! Pure. Invariants: the YAML that is printed reads back as the object that was checked, with any characters
 //! in the facts; nothing is guessed that could be another domain's.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, json};
@@ -87,6 +87,14 @@ pub enum DraftError {
     Directory(#[source] serde_json::Error),
     #[error("not a credential spec as `New-CredentialSpec` writes one")]
     Docker(#[source] serde_json::Error),
+    #[error(
+        "the accounts are of several domains, {0}, and a release of the chart gmsa-accounts has one: run this for each, with --all --domain DOMAIN"
+    )]
+    SeveralDomains(String),
+    #[error(
+        "the chart gmsa-accounts cannot make this credential spec: its accounts are not each under the DNS and the NetBIOS name of the domain. Leave `-o values` out"
+    )]
+    NotOfChart,
 }
 
 impl Domain {
@@ -203,10 +211,16 @@ impl Draft {
         })
     }
 
-    /// The values of the chart `gmsa-accounts` that make these credential specs, which are of one domain, as YAML; `None` where the chart cannot,
-    /// because the accounts are not each under both names of the domain.
-    pub fn values(all: &[Self]) -> Option<String> {
-        let Self { domain, .. } = all.first()?;
+    /// The values of the chart `gmsa-accounts` that make these credential specs, as YAML.
+    ///
+    /// # Errors
+    /// Where the chart cannot: they are of several domains, or the accounts are not each under both names of the domain.
+    pub fn values(all: &[Self]) -> Result<String, DraftError> {
+        let domains: BTreeSet<&str> = all.iter().map(|draft| draft.domain.dns.as_str()).collect();
+        if domains.len() > 1 {
+            return Err(DraftError::SeveralDomains(Vec::from_iter(domains).join(", ")));
+        }
+        let Self { domain, .. } = all.first().ok_or(DraftError::NotOfChart)?;
         let entries = if all.len() == 1 { "entry" } else { "entries" };
         let mut yaml = format!(
             "# Values of the chart gmsa-accounts. Copy the {entries} into the list of those that you have.\ndomain:\n"
@@ -222,9 +236,9 @@ impl Draft {
         }
         yaml.push_str("accounts:\n");
         for draft in all {
-            draft.value(&mut yaml)?;
+            draft.value(&mut yaml).ok_or(DraftError::NotOfChart)?;
         }
-        Some(yaml)
+        Ok(yaml)
     }
 
     /// Its entry in the list of accounts.

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::shared::{
@@ -279,12 +279,7 @@ fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
     expect_names(&good)?;
     let yaml = match options.output {
         NewForm::Manifest => good.iter().map(Draft::yaml).collect::<Vec<_>>().join("---\n"),
-        NewForm::Values => {
-            expect_one_domain(&good)?;
-            Draft::values(&good).context(
-                "the chart gmsa-accounts cannot make this credential spec: its accounts are not each under the DNS and the NetBIOS name of the domain. Leave `-o values` out",
-            )?
-        }
+        NewForm::Values => Draft::values(&good)?,
     };
     match &options.out {
         None => print(yaml)?,
@@ -323,18 +318,6 @@ fn expect_names(drafts: &[Draft]) -> anyhow::Result<()> {
             );
         }
     }
-    Ok(())
-}
-
-/// # Errors
-/// If they belong to several domains: a release of the chart has only one.
-fn expect_one_domain(drafts: &[Draft]) -> anyhow::Result<()> {
-    let domains: BTreeSet<&str> = drafts.iter().map(|draft| draft.domain.dns.as_str()).collect();
-    let (count, domains) = (domains.len(), Vec::from_iter(domains).join(", "));
-    ensure!(
-        count < 2,
-        "the accounts are of several domains, {domains}, and a release of the chart gmsa-accounts has one: run this for each, with --all --domain DOMAIN"
-    );
     Ok(())
 }
 

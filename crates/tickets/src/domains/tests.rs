@@ -80,7 +80,7 @@ fn files_are_read_at_the_start() {
     for (password, ca, field, what) in [
         ("missing", "ca", "passwordFile", format!("cannot read {}: {missing}", path("missing"))),
         ("empty", "ca", "passwordFile", format!("{} is empty: write the password of the user into it", path("empty"))),
-        ("long", "ca", "passwordFile", format!("cannot read {}: it has more than 4 KiB", path("long"))),
+        ("long", "ca", "passwordFile", format!("cannot read {}: it is longer than 1024 bytes", path("long"))),
         (
             "password",
             "missing",
