@@ -127,11 +127,11 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         }
         report.documents = documents.len();
         let context = CheckContext::of(options, connection, world, &documents, &mut report);
-        // The pods that the webhook would change, as JSON, by the index of their document.
+        // The pods that the webhook would change, by the index of their document.
         let mut stored = HashMap::new();
         for (place, document) in documents.iter().enumerate() {
             let pod = check(document, &context, &mut report).await?;
-            stored.extend(pod.filter(|_| options.patched).map(|pod| (place, pod.to_string())));
+            stored.extend(pod.filter(|_| options.patched).map(|pod| (place, pod)));
         }
         report.findings.extend(context.unchecked());
         Ok(stored)
@@ -170,14 +170,13 @@ async fn check(document: &Document, context: &CheckContext, report: &mut Report)
 }
 
 /// All documents as the API server would store them, in one YAML stream.
-fn stream(documents: &[Document], patched: &HashMap<usize, String>) -> anyhow::Result<Vec<u8>> {
+fn stream(documents: &[Document], patched: &HashMap<usize, Value>) -> anyhow::Result<Vec<u8>> {
     let mut out = Vec::new();
     for (place, document) in documents.iter().enumerate() {
         if place > 0 {
             out.extend_from_slice(b"---\n");
         }
-        let stored = patched.get(&place).map(|stored| serde_json::from_str(stored)).transpose()?;
-        let stored = stored.unwrap_or_else(|| document.value());
+        let stored = patched.get(&place).cloned().unwrap_or_else(|| document.value());
         out.extend_from_slice(serde_saphyr::to_string(&stored)?.as_bytes());
     }
     Ok(out)

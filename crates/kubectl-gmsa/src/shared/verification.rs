@@ -21,12 +21,10 @@ mod answer;
 mod exec;
 mod linux;
 mod steps;
-mod user;
 
 use answer::CommandOutput;
 pub use exec::{Execution, Executor};
-use steps::Asked;
-use user::User;
+use steps::{Asked, User};
 
 const POD: &str = "pod";
 const CONTAINER: &str = "container";

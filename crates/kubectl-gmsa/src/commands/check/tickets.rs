@@ -120,7 +120,9 @@ pub(super) async fn check(
         };
         // A permission for a name that does not exist says nothing.
         let is_missing = missing.as_ref().is_some_and(|found| *found.rule != rules::TICKET_SERVICES);
-        let own = of_pod.iter().filter(|denial| asked.is_denied_by(denial)).filter(|_| !is_missing);
+        let is_of_use =
+            |denial: &Denial| matches!(denial, Denial::NotAuthorized { .. } | Denial::AuthorizationFailed { .. });
+        let own = of_pod.iter().filter(|denial| asked.is_denied_by(denial) && !(is_missing && is_of_use(denial)));
         let own: Vec<&Denial> = own.copied().collect();
         let result = match (own.first(), &missing) {
             (Some(denial), _) if is_unchecked(denial) => "could not be checked".to_owned(),

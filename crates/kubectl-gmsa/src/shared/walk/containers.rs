@@ -7,7 +7,7 @@ use k8s_openapi::{
     jiff::SignedDuration,
 };
 
-use super::events::{Event, Events, Stage};
+use super::events::{Event, Events};
 use crate::shared::{
     output::first_five,
     pods::ClusterPod,
@@ -134,7 +134,7 @@ impl<'p> Seen<'p> {
             return (format!("is being deleted{by}"), Some(fix.to_owned()));
         }
         let forced = target.command("delete pod", self.pod.place().1, " --force");
-        let said = self.newest(|event| event.stage == Stage::Deletion);
+        let said = self.newest(|event| event.reason == "FailedKillPod");
         let said = said.map(|event| format!(": {}", event.message)).unwrap_or_default();
         let text = format!("is being deleted{by}, but its kubelet has not ended it{said}");
         (text, forced.map(|forced| format!("If its node is gone for good: {forced}.")))
@@ -144,8 +144,7 @@ impl<'p> Seen<'p> {
     fn of_sandbox(&self) -> Option<&'p Event> {
         // A summary event does not name the cause.
         let is_sum = |event: &Event| event.message.starts_with("Unable to attach or mount volumes");
-        let is_meant = |event: &Event| event.stage == Stage::Sandbox;
-        self.newest(|event| is_meant(event) && !is_sum(event)).or_else(|| self.newest(is_meant))
+        self.newest(|event| event.is_of_sandbox() && !is_sum(event)).or_else(|| self.newest(Event::is_of_sandbox))
     }
 
     /// Whether the kubelet is still working without a failure: it creates the sandbox, or pulls an image.

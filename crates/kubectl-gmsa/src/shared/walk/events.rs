@@ -16,47 +16,39 @@ use gmsa_core::diagnostic::Check;
 /// The selectors of events: warnings, and normal events that end a warning or explain a delay.
 const SELECTORS: [&str; 3] = ["type%3DWarning", "reason%3DSuccessfulCreate", "reason%3DPulling"];
 
-/// What the events of a reason explain.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    Creation,
-    Scheduling,
-    Sandbox,
-    Containers,
-    Deletion,
-}
+/// The reasons of a kubelet for a missing sandbox. `Failed` is about a folder of the pod, or a container where the event names one.
+const OF_SANDBOX: [&str; 11] = [
+    "FailedCreatePodSandBox",
+    "FailedPodSandBoxStatus",
+    "FailedCreatePodContainer",
+    "FailedPrepareDynamicResources",
+    "FailedSync",
+    "NetworkNotReady",
+    "FailedMount",
+    "FailedMountOnFilesystemMismatch",
+    "FailedMapVolume",
+    "FailedAttachVolume",
+    "Failed",
+];
 
-/// The reasons that explain missing or failing pods: from controllers (`pkg/controller/controller_utils.go` of Kubernetes), the
-/// scheduler, and kubelets (`pkg/kubelet/events/event.go`). Others only repeat the status of the pod, such as `Evicted`,
+/// The other reasons that explain missing or failing pods: from controllers (`pkg/controller/controller_utils.go` of Kubernetes), the
+/// scheduler, and kubelets (`pkg/kubelet/events/event.go`). What is not listed only repeats the status of the pod, such as `Evicted`,
 /// `ErrImageNeverPull` and `InspectFailed`, or the conditions of its node, such as `NodeNotReady`.
-const REASONS: [(&str, Stage); 21] = [
-    ("SuccessfulCreate", Stage::Creation),
-    ("FailedCreate", Stage::Creation),
-    ("FailedDaemonPod", Stage::Creation),
-    ("FailedScheduling", Stage::Scheduling),
-    ("FailedCreatePodSandBox", Stage::Sandbox),
-    ("FailedPodSandBoxStatus", Stage::Sandbox),
-    ("FailedCreatePodContainer", Stage::Sandbox),
-    ("FailedPrepareDynamicResources", Stage::Sandbox),
-    ("FailedSync", Stage::Sandbox),
-    ("NetworkNotReady", Stage::Sandbox),
-    ("FailedMount", Stage::Sandbox),
-    ("FailedMountOnFilesystemMismatch", Stage::Sandbox),
-    ("FailedMapVolume", Stage::Sandbox),
-    ("FailedAttachVolume", Stage::Sandbox),
-    // A folder of the pod failed, or a container where the event names one.
-    ("Failed", Stage::Sandbox),
-    ("Pulling", Stage::Containers),
-    ("FailedPostStartHook", Stage::Containers),
-    ("FailedToRetrieveImagePullSecret", Stage::Containers),
-    ("BackOff", Stage::Containers),
-    ("Unhealthy", Stage::Containers),
-    ("FailedKillPod", Stage::Deletion),
+const REASONS: [&str; 10] = [
+    "SuccessfulCreate",
+    "FailedCreate",
+    "FailedDaemonPod",
+    "FailedScheduling",
+    "Pulling",
+    "FailedPostStartHook",
+    "FailedToRetrieveImagePullSecret",
+    "BackOff",
+    "Unhealthy",
+    "FailedKillPod",
 ];
 
 /// A failure, or a success after it.
 pub struct Event {
-    pub stage: Stage,
     pub reason: String,
     pub message: String,
     /// `spec.containers{iis}`
@@ -68,18 +60,21 @@ pub struct Event {
 impl Event {
     /// `None` for a reason that explains nothing.
     fn of(event: v1::Event) -> Option<Self> {
-        let reason = event.reason?;
-        let (_, stage) = *REASONS.iter().find(|(known, _)| *known == reason)?;
+        let reason = event.reason.filter(|reason| OF_SANDBOX.iter().chain(&REASONS).any(|known| known == reason))?;
         let of_series = event.series.and_then(|series| series.last_observed_time);
         let precise = of_series.or(event.event_time).map(|MicroTime(at)| at);
         let last = event.last_timestamp.or(event.metadata.creation_timestamp).map(|Time(at)| at);
         Some(Self {
-            stage,
             reason,
             message: event.message.unwrap_or_default(),
             field_path: event.involved_object.field_path.unwrap_or_default(),
             at: precise.max(last),
         })
+    }
+
+    /// Whether it says why there is no sandbox.
+    pub fn is_of_sandbox(&self) -> bool {
+        OF_SANDBOX.contains(&self.reason.as_str())
     }
 
     /// Whether it is about a container of this name.
@@ -159,7 +154,7 @@ impl Events {
 mod tests {
     use std::{fs, path::Path};
 
-    use super::REASONS;
+    use super::{OF_SANDBOX, REASONS};
 
     #[test]
     fn the_reason_of_every_recorded_event_is_known() {
@@ -170,7 +165,7 @@ mod tests {
             let text = fs::read_to_string(file.unwrap().path()).unwrap();
             for (_, rest) in text.lines().filter_map(|line| line.split_once("Warning  ")) {
                 let reason = rest.split_whitespace().next().unwrap();
-                assert!(REASONS.iter().any(|(known, _)| *known == reason), "{rest}");
+                assert!(OF_SANDBOX.iter().chain(&REASONS).any(|known| *known == reason), "{rest}");
                 count += 1;
             }
         }
