@@ -154,7 +154,7 @@ async fn another_program_serves_under_its_own_name() {
     let next = until("there is a next authority", async || {
         let secret = api.object("secrets", "tickets", "tls").unwrap();
         let secret: Secret = serde_json::from_value(secret).unwrap();
-        CaBundle::salvage(&secret.data.unwrap()[CA_CERT].0).into_iter().find(|authority| **authority != first).cloned()
+        CaBundle::salvage(&secret.data.unwrap()[CA_CERT].0).iter().find(|authority| **authority != first).cloned()
     })
     .await;
     let (_, next) = X509Certificate::from_der(&next).unwrap();
