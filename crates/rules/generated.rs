@@ -2540,6 +2540,8 @@ RuleEntry { rule: &LOGON_DENIED, words: &[
     Message("krb5_preauth_failed"),
     Message("pre-authentication information was invalid"),
     Message("kinit: pre-authentication failed"),
+    Message("decrypt integrity check failed while getting initial credentials"),
+    Message("krb5_child * decrypt integrity check failed"),
     Message("kinit: password incorrect"),
     Message("rejects the passwords that the directory gives"),
     Message("the kdc of * refuses: it gives no other cause"),
@@ -2555,7 +2557,7 @@ RuleEntry { rule: &LOGON_DENIED, words: &[
     (&["samlogon: *logon of"], "The line is about the user that it names, who logs on to this machine, mostly by NTLM: correct the name, the password or the domain that the client sends. The account of the container has no part in it."),
     (&["getticket substatus", "getting ticket"], "The domain controller, or the container, refuses this process a ticket. Run it as `NT AUTHORITY\\NETWORK SERVICE` or SYSTEM (`runAsUserName`), as ContainerUser has no identity; then `Test-ADServiceAccount NAME` on the node must say True."),
     (&["status_wrong_password", "password is bad", "password/keytab incorrect"], "The password is not the current one. A gMSA's password changes every 30 days, and nodes fetch it again: run `Test-ADServiceAccount NAME` on the node. Renew each copy of the password, such as a keytab."),
-    (&["pre"], "The password, or the keytab, is not the current one. A gMSA's password changes every 30 days: hosts fetch it again, but you must renew keytabs. On a node, run `Test-ADServiceAccount NAME`."),
+    (&["pre", "decrypt integrity check failed"], "The password, or the keytab, is not the current one. A gMSA's password changes every 30 days: hosts fetch it again, but you must renew keytabs. On a node, run `Test-ADServiceAccount NAME`."),
 ] },
 RuleEntry { rule: &ACCOUNT_REVOKED, words: &[
     Message("kdc_err_client_revoked"),
@@ -2887,6 +2889,7 @@ RuleEntry { rule: &BROKER_UNTRUSTED, words: &[
     (&["notvalidforname", "not valid for name"], "The certificate is for another name than `--broker`: write the DNS name of the broker's Service there, `gmsa-tickets.gmsa-tickets.svc`, and the address into `--broker-address`."),
 ] },
 RuleEntry { rule: &KERBEROS_LIBRARY, words: &[
+    Message("gssapiproxy requires the python gssapi library"),
     Message("cannot load library libgssapi"),
     Message("unable to load shared library 'libgssapi"),
     Message("libgssapi_krb5.so*cannot open shared object file"),
@@ -2915,6 +2918,7 @@ RuleEntry { rule: &KERBEROS_LIBRARY, words: &[
     Message("unknown authentication response: 7"),
     Message("authentication method 7 not supported"),
 ], remedies: &[
+    (&["gssapiproxy requires"], "Its module `krb5` or `gssapi` is missing: `pip install pyspnego[kerberos]`, which needs `libkrb5-dev` and a compiler. Debian's package `python3-pyspnego` comes without `krb5`."),
     (&["provider krb5"], "The program has go-mssqldb without Kerberos: import `github.com/microsoft/go-mssqldb/integratedauth/krb5`. It is built on gokrb5, which needs a ticket-granting ticket: in a Linux Pod with tickets, read docs/linux-pods.md, Clients."),
     (&["gssapi plugin"], ".NET tries NTLM: the server offers nothing else, or the client found no Kerberos ticket for its name. Let the server offer Negotiate, use the DNS name with a service principal name, and check `klist`. NTLM itself needs `gss-ntlmssp` in the image and a password."),
     (&["unknown authentication type: 7", "message type 7", "authentication type 7", "authentication response: 7", "method 7 not supported"], "The server asks for GSSAPI (Kerberos), which this driver does not have or has not been given: use one with it (psycopg of the distribution, Npgsql, JDBC, pgx with `RegisterGSSProvider`), or another method in pg_hba.conf."),
@@ -3055,6 +3059,7 @@ RuleEntry { rule: &OTHER_REALM, words: &[
     (&["illegal cross-realm", "transited path", "invalid cross-realm"], "The trust path between the domains is not the one that the client takes: write the realms on that path into `[capaths]` of krb5.conf, or remove that section."),
 ] },
 RuleEntry { rule: &NO_TICKET, words: &[
+    Message("client cannot authenticate via:[*kerberos"),
     Message("no credentials cache found"),
     Message("no credentials cache file found"),
     Message("no kerberos credentials available"),
