@@ -71,7 +71,8 @@ fn answer((found, reading): &(Vec<Explanation>, Reading)) -> (&'static str, Stri
     };
     let explained = found.iter().map(|Explanation { found, meaning }| match meaning {
         Meaning::Fault(rules) => {
-            rules.iter().map(|(_, rule)| format!("{found} {}\n", for_people(found, rule, reading))).collect()
+            let lines = rules.iter().map(|(_, rule)| format!("{found} {}\n", for_people(found, rule, reading)));
+            lines.collect::<Vec<_>>().concat()
         }
         Meaning::NoFault(what) | Meaning::Unknown(what) => format!("{found} {what}\n"),
     });
