@@ -30,7 +30,7 @@ use crate::shared::{
     pods::ClusterPod,
     rules::{self, AgentFailure, FixTarget, Names, Phase},
     unread::{Read, Remedy, because, is_cause},
-    webhook::{broker, endpoints, is_ready, lacks_tickets, no_namespace, replica},
+    webhook::{argument, broker, endpoints, is_ready, lacks_tickets, no_namespace, replica},
     world::World,
 };
 
@@ -160,7 +160,7 @@ async fn add_end(
     let Some(line) = log.lines().map(str::trim).rfind(|line| !line.is_empty()) else { return };
     let message = format!("{}; its log ends with: {}", found.message, remark(line));
     *found = match rules::recognize(line, Phase::Running) {
-        Some(rule) => rules::found(rule, message, &Names { said: line, target: Some(target), ..pod.ticket_names() }),
+        Some(rule) => rules::found(rule, message, &Names { said: line, ..names(pod, target) }),
         None => Diagnostic { message, ..found.clone() },
     };
 }
@@ -176,6 +176,13 @@ fn finding(waits: bool, found: Diagnostic) -> Check {
     Check::found(about, Diagnostic { message, severity, ..found })
 }
 
+/// The names in a remedy. The credential spec is the one that the agent asks for: a token written by hand may be for another.
+fn names<'p>(pod: &'p ClusterPod, target: FixTarget<'p>) -> Names<'p> {
+    let known = pod.ticket_names();
+    let spec = argument(&pod.object, "credential-spec").filter(|name| is_dns_subdomain(name)).or(known.spec);
+    Names { spec, target: Some(target), ..known }
+}
+
 /// The finding for a request that failed.
 async fn failed(world: &World, pod: &ClusterPod, target: FixTarget<'_>, waits: bool, reason: &str) -> Check {
     let failure = AgentFailure::of(reason);
@@ -184,8 +191,7 @@ async fn failed(world: &World, pod: &ClusterPod, target: FixTarget<'_>, waits: b
     {
         return finding(waits, why);
     }
-    let names = Names { target: Some(target), ..pod.ticket_names() };
-    let found = rules::found(failure.rule, reason, &names);
+    let found = rules::found(failure.rule, reason, &names(pod, target));
     if !waits && failure.removes_tickets() {
         let message = format!("the sidecar has removed the tickets: {reason}");
         return Check::found(IN_THE_POD, Diagnostic { message, severity: Severity::Error, ..found });
