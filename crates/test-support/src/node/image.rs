@@ -41,7 +41,7 @@ const NOT_IN_LAYERS: [&str; 14] = [
 /// An image in an archive.
 pub struct Image {
     archive: PathBuf,
-    /// Its name in the archive, and that by which pods know it.
+    /// Its name in the archive, and its name in pods.
     names: [String; 2],
 }
 

@@ -99,7 +99,7 @@ pub(super) fn is_trusted(bundle: &[u8], metrics: &str) -> Option<bool> {
     has_key_of(bundle, metrics, AUTHORITY)
 }
 
-/// Whether the authority that will sign next is among these CAs. `None` where there is none, or a CA has no key identifier.
+/// Whether the next signing authority is among these CAs. `None` without a next authority, or if a CA has no key identifier.
 pub(super) fn has_next(bundle: &[u8], metrics: &str) -> Option<bool> {
     has_key_of(bundle, metrics, NEXT_AUTHORITY)
 }
