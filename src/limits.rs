@@ -97,11 +97,11 @@ pub const MAX_PAGE: usize = 4 * MIB;
 /// How long a request body may take, from the end of its head.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a review makes look-ups that only warnings need. The chart gives those of workloads 2 s.
+/// How long a review makes look-ups that only warnings need. The chart sets 2 s for reviews of workloads.
 pub const ADVICE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long a connection may stay open without a request, and how long a head may take. Longer than Go's 90 s, so that the API
-/// server is the one that closes, and never sends a review into a connection that is being closed.
+/// server closes first, and never sends a review into a connection that is being closed.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(150);
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub(super) const OLDEST: Duration = Duration::from_secs(131);
 /// what it points to.
 const OVERHEAD: usize = 224;
 
-/// A resource version, which kube-apiserver counts upwards; `None` is one that is not a number.
+/// A resource version, which kube-apiserver counts upwards; `None` if it is not a number.
 pub(super) type Version = Option<u64>;
 
 #[derive(Debug)]

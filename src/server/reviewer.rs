@@ -22,7 +22,7 @@ use crate::{
     metrics::{self, Metrics},
 };
 
-/// What finds credential specs, and answers who may use them.
+/// The sources of credential specs and of permissions.
 #[derive(Clone)]
 pub struct LookUpSources {
     pub resolver: Arc<dyn Resolver>,
@@ -33,7 +33,7 @@ pub struct LookUpSources {
 #[derive(Clone)]
 pub struct Reviewer {
     pub for_decisions: LookUpSources,
-    /// For warnings alone: its limits are not those of decisions.
+    /// For warnings alone, with limits of its own.
     pub for_advice: LookUpSources,
     /// Whether pods that use GMSA and have no host name are given one, also where they do not ask for it.
     pub random_hostname: bool,

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use crate::{metrics::Metrics, server::LookUpSources};
 
-    /// Answers, and leaves no turn for the rest of a large review.
+    /// Answers, and does not wait for the rest of a large review.
     struct Greedy(Arc<Semaphore>);
 
     impl Resolver for Greedy {

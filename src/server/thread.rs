@@ -12,7 +12,7 @@ use super::deadline::before;
 /// The thread that a review is read and decided on.
 #[derive(Clone, Debug)]
 pub enum Thread {
-    /// The one that serves its connection.
+    /// The thread that serves the connection.
     Serving,
     /// A thread for blocking work. The permits limit how many are busy at once.
     Blocking {

@@ -119,7 +119,7 @@ fn cells(line: &str, separator: char) -> Option<Vec<String>> {
     }
 }
 
-/// The default output, or that of `Format-List`: `Name : value`. A value goes on in lines that are indented further.
+/// The default output, or the output of `Format-List`: `Name : value`. A value goes on in lines that are indented further.
 fn list(lines: &[&str]) -> Option<Vec<Value>> {
     let mut objects: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for line in lines {
@@ -163,7 +163,7 @@ fn list(lines: &[&str]) -> Option<Vec<Value>> {
     (!objects.is_empty()).then_some(objects)
 }
 
-/// The default output for few properties, or that of `Format-Table`: a head, a line of dashes, then a line for each object.
+/// The default output for few properties, or the output of `Format-Table`: a head, a line of dashes, then a line for each object.
 fn table(lines: &[&str]) -> Option<Vec<Value>> {
     let is_rule = |line: &&str| line.contains("--") && line.chars().all(|c| c == '-' || c == ' ');
     let rule = lines.iter().position(is_rule)?;

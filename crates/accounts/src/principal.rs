@@ -4,7 +4,7 @@
 //! which groups its user is in, by `tokenGroups` (`lint/password.rs`).
 //!
 //! Invariants: a group holds only members that get its rights, so none of a distribution group, nested ones included.
-//! Members from trusted domains are known by SID alone, those of domains that could not be asked by name alone; both count.
+//! Members from trusted domains are known by SID alone, members from unreachable domains by name alone; both count.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -56,7 +56,7 @@ pub enum DirectoryPrincipal {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
     pub name: String,
-    /// The users and computers in it, those of nested groups included, where they could be read; not those of wide groups.
+    /// The users and computers in it and in its nested groups, where they could be read; without the members of wide groups.
     pub members: Option<Vec<Member>>,
     /// The groups in it, itself included.
     pub groups: BTreeSet<Sid>,
@@ -144,7 +144,7 @@ impl Obstacle {
 }
 
 impl Member {
-    /// A member of which only the name is known.
+    /// A member known by name alone.
     fn named(name: String) -> Self {
         Self { name, sid: None, primary_group: None, obstacle: None }
     }
@@ -267,7 +267,7 @@ impl Principals {
         Ok(DirectoryPrincipal::Group(group))
     }
 
-    /// Reads the users and computers in a group, those of the groups in it included. The command's [`Budget`](gmsa_directory::Budget) bounds it, and a
+    /// Reads the users and computers in a group and in its nested groups. The command's [`Budget`](gmsa_directory::Budget) bounds it, and a
     /// group that is found again is not read again.
     async fn expand_group(&mut self, directory: &mut Directory, group: &mut Group, entry: &Entry) -> Result<(), Error> {
         let (mut seen, mut to_read) = (HashSet::from([entry.name.to_ascii_lowercase()]), vec![entry.clone()]);
@@ -315,7 +315,7 @@ impl Principals {
         Ok(())
     }
 
-    /// Reads what is in a group itself.
+    /// Reads the direct members of a group.
     async fn direct_members(&mut self, directory: &mut Directory, group: &Entry) -> Result<DirectMembers, Error> {
         let mut by = Vec::new();
         // Those whose primary group it is are not listed in its `member`.
@@ -384,7 +384,7 @@ async fn lockout(directory: &mut Directory) -> Result<Option<Duration>, Error> {
 
 const FOREIGN: &str = "foreignSecurityPrincipal";
 
-/// The SID of a member of a trusted domain, or of one that is the same everywhere: `CN=S-1-5-11,CN=ForeignSecurityPrincipals,DC=…`.
+/// The SID of a member of a trusted domain, or of a well-known principal: `CN=S-1-5-11,CN=ForeignSecurityPrincipals,DC=…`.
 pub(crate) fn foreign(name: &str) -> Option<Sid> {
     let place = parts(name).nth(1).filter(|place| place.eq_ignore_ascii_case("CN=ForeignSecurityPrincipals"));
     place.and_then(|_| Sid::parse(&first_value(name)))

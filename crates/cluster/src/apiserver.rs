@@ -3,7 +3,7 @@
 //! Invariants: a call always ends by its deadline; no more calls are in flight or wait than their [`CallKind`] allows,
 //! and waiting counts against the deadline; a call that was sent ends with its answer or at its deadline, even when no
 //! caller waits for it any more; a call is retried once, and only after a transient failure; a write that may have been
-//! carried out is not retried, its caller looks the object up; a large answer is held within a share of memory, where there
+//! carried out is not retried: the caller looks the object up; a large answer is held within a share of memory, where there
 //! is one; messages contain what the API server says in a `Status`, cut to a bound, and never another body.
 
 use std::{
@@ -60,7 +60,7 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// A client with the credentials of the pod that this process runs in, or else those of a kubeconfig (`KUBECONFIG`, or
+    /// A client with the credentials of the pod that this process runs in, or else with a kubeconfig (`KUBECONFIG`, or
     /// `~/.kube/config`).
     ///
     /// # Errors
@@ -265,7 +265,7 @@ pub fn jittered(longest: Duration) -> Duration {
     longest.mul_f64(0.5 + f64::from(random) / (2.0 * f64::from(u32::MAX)))
 }
 
-/// The header's form in seconds, which is the one that the API server uses.
+/// The header's form in seconds, which the API server uses.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }

@@ -1,6 +1,6 @@
 //! The body of a request or of an answer, read into one buffer.
 //!
-//! Invariants: no body is held twice, and no more of one than its limit; an announced length takes no memory. A body longer than
+//! Invariants: no body is in memory twice, nor beyond its limit; an announced length takes no memory. A body longer than
 //! [`SMALL`] takes its bytes of a [`LargeMemory`](crate::large_memory::LargeMemory) as they arrive, and keeps them until the last one
 //! is dropped.
 

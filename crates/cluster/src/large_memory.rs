@@ -64,7 +64,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// Takes this many bytes until what is returned is dropped.
+    /// Takes this many bytes until the returned value is dropped.
     ///
     /// # Errors
     /// [`NoMemory`].
@@ -79,7 +79,7 @@ impl Share {
 #[derive(Debug)]
 pub struct NoMemory;
 
-/// Bytes that are held until this is dropped.
+/// Bytes that stay taken until this is dropped.
 #[derive(Debug)]
 pub struct Taken {
     share: Share,
@@ -87,10 +87,10 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Takes what is missing to this many bytes.
+    /// Takes more, up to this many bytes.
     ///
     /// # Errors
-    /// [`NoMemory`]: then it holds what it held before.
+    /// [`NoMemory`]: then nothing more is taken.
     pub fn grow_to(&mut self, bytes: usize) -> Result<(), NoMemory> {
         let more = bytes.saturating_sub(self.bytes);
         if more == 0 {

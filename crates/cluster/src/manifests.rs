@@ -1,6 +1,6 @@
 //! Kubernetes manifests from files: what `serve --standalone` and `kubectl gmsa` read instead of a cluster.
 //!
-//! Invariants: reading never fails as a whole. Each document is read on its own, and what is wrong with one is
+//! Invariants: reading never fails as a whole. Each document is read on its own, and a fault in one is
 //! reported with its line; the caller decides whether that is fatal. Each [`Document`] knows its [`Location`]; work and
 //! memory are proportional to the input and bounded. Nothing here knows a kind of object: users pick theirs and skip the
 //! others.

@@ -1,6 +1,6 @@
 //! `/livez`, `/readyz` and `/metrics`, on a port of their own and in plain HTTP: probes need no certificate.
 //!
-//! Invariants: a readiness condition that held once holds for good, because a later fault must not take every replica
+//! Invariants: a readiness condition that was met once stays met, because a later fault must not take every replica
 //! out of service together. Only the end of the process makes it unready, and a fault of this replica alone ([`Readiness::unless`]).
 
 use std::{

@@ -102,7 +102,7 @@ pub const CONTESTED_IDLE: Duration = Duration::from_secs(2);
 /// processors of an API server are busy, and its handshakes take seconds.
 pub const CONTESTED_HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// How long a connection stays, whatever it brings, while an address waits that has none: then the answer to its next request ends it.
+/// How long a busy connection stays while an address without any connection waits: then the answer to its next request ends it.
 /// Where more addresses send requests than there are places, these go round once in this time, and nobody is asked for a handshake with each
 /// request. Beside twice as many addresses as places, a client still gets its answer within 5 s, the webhook chart's time-out.
 pub const CONTESTED_STAY: Duration = Duration::from_secs(2);

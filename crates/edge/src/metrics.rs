@@ -48,7 +48,7 @@ crate::metrics! {
     }
 }
 
-/// Makes the registry of a program: the metrics here, those that `own` registers, and those of the process.
+/// Makes the registry of a program: the metrics here, the program's `own`, and the metrics of the process.
 #[must_use]
 pub fn register<M>(program: &Program, own: impl FnOnce(&mut Registry) -> M) -> (EdgeMetrics, M, Registry) {
     let mut whole = Registry::default();

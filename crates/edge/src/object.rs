@@ -1,6 +1,6 @@
 //! Names, reads and writes single objects of the API server.
 //!
-//! Invariants: each call has a time limit; an error names the object and never quotes what is in it.
+//! Invariants: each call has a time limit; an error names the object and never quotes its contents.
 
 use std::{fmt, time::Duration};
 

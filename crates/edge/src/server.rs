@@ -32,7 +32,7 @@ pub async fn linger(mut body: Body) {
     let _ = timeout(LINGER_TIMEOUT, async { while let Some(Ok(_)) = body.frame().await {} }).await;
 }
 
-/// Logs after each period how many lines about clients were left out in it: those of connections, and the program's `own`.
+/// Logs after each period how many lines about clients were left out in it: lines about connections, and the program's `own`.
 pub async fn summarize_log(own: &'static [&'static LogLimit]) {
     loop {
         sleep(PERIOD).await;

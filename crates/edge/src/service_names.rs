@@ -1,4 +1,4 @@
-//! The DNS names that a serving certificate needs: those of the Service in front of the program.
+//! The DNS names that a serving certificate needs: the names of the Service in front of the program.
 
 use gmsa_core::credspec::is_dns_subdomain;
 

@@ -3,7 +3,7 @@
 //! in flight still finish; SIGINT while it is ending ends it at once.
 //! `LAST_CALL` in `listener.rs` is the time of idle connections.
 //!
-//! Invariant: every task has an owner, and one that ends unexpectedly before the first signal ends the process.
+//! Invariant: every task has an owner, and a task that ends unexpectedly before the first signal ends the process.
 
 use std::{io, time::Duration};
 

@@ -26,7 +26,7 @@ use tempfile::TempDir;
 /// The lifetime of a certificate that is created at start: longer than a standalone server runs.
 const SELF_SIGNED_LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
-/// A file with a certificate that verifies the one that is served.
+/// A file with a certificate that verifies the serving certificate.
 pub struct Anchor {
     pub path: PathBuf,
     /// The folder of a file that was made at start. It is removed when this is dropped.

@@ -45,7 +45,7 @@ const NO_DES: &str =
 /// `USE_DES_KEY_ONLY` ([MS-ADTS] 2.2.16).
 const DES_ONLY: u64 = 0x20_0000;
 
-/// Checks an account that has to serve clients under these service principal names. `principals` are those behind the SIDs of who may
+/// Checks an account that has to serve clients under these service principal names. `principals` belong to the SIDs of who may
 /// retrieve its password. For other kinds of objects, nothing else is reported.
 pub fn account(account: &Account, principals: &Principals, wanted: &[String], now: UtcDateTime) -> Vec<Diagnostic> {
     if let Some(whole) = left_over(account).or_else(|| class(account)) {
@@ -161,7 +161,7 @@ fn set_control(account: &Account, change: &str) -> Option<String> {
     ))
 }
 
-/// A delegated Managed Service Account (dMSA) takes the place of another account, which is disabled at the end.
+/// A delegated Managed Service Account (dMSA) replaces another account, which is disabled at the end.
 fn superseded(account: &Account) -> Option<Diagnostic> {
     let by = account.superseded_by.as_deref()?;
     let problem =

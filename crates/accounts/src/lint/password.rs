@@ -126,7 +126,7 @@ fn member(user: &str) -> &str {
     user.rsplit('\\').next().and_then(|user| user.split('@').next()).unwrap_or(user)
 }
 
-/// The SIDs of the user that is logged on: its own, and those of its groups ([MS-ADTS] 3.1.1.3.2.27).
+/// The SIDs of the logged-on user and its groups ([MS-ADTS] 3.1.1.3.2.27).
 async fn token(directory: &mut Directory) -> Result<HashSet<Sid>, Error> {
     let root = directory.search(&LdapSearch { attributes: &["tokenGroups"], ..ROOT }).await?;
     Ok(root.iter().flat_map(|root| root.values("tokenGroups")).filter_map(|sid| Sid::from_bytes(sid)).collect())

@@ -11,7 +11,7 @@ use gmsa_directory::{Directory, Error, Sid, account::Account, entry::first_value
 use super::finding;
 use crate::principal::{DirectoryPrincipal, Group, Principals};
 
-/// By their numbers, which those of BUILTIN have from 544 on (Microsoft: Protected accounts and groups in Active Directory).
+/// By their numbers; those in BUILTIN begin with 544 (Microsoft: Protected accounts and groups in Active Directory).
 const GROUPS: [(u32, &str); 10] = [
     (512, "Domain Admins"),
     (519, "Enterprise Admins"),

@@ -52,7 +52,7 @@ pub enum ConnectError {
 
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// Other calls held all permits until the deadline.
+    /// No permit was free until the deadline: other calls had them.
     #[error("{} other calls to the API server{} were under way for {:.1} s", .0.calls, .0.whose(), .1.as_secs_f64())]
     NoPermit(Limit, Duration),
     /// The queue is full, so the call is not made.

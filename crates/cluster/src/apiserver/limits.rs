@@ -1,9 +1,9 @@
 //! Limits on the calls to the API server: how many of each kind are in flight, and how many wait for that.
 //!
 //! Invariants: a flood of one kind of call, such as reads of names that do not exist, takes no permit from another
-//! kind, and what is asked for warnings takes none from decisions; a flood for one service account, or from one address that
+//! kind, and look-ups for warnings take none from decisions; a flood for one service account, or from one address that
 //! sends tokens, leaves most permits, and half of the queue, to the others. A call that is not sent yet leaves the queue when
-//! its caller stops waiting; one that was sent keeps its permit until it ends.
+//! its caller stops waiting; a call that was sent keeps its permit until it ends.
 //!
 //! A review makes one call at a time, so the connections that are served bound the queue: with the memory that the charts set,
 //! only the queue for warnings can be full, and in the broker an account's half of that for credential specs. No limit is by namespace: a client without credentials can forge its victim's

@@ -1,7 +1,7 @@
 //! Which proxy leads to an API server, as client-go decides it: the kubeconfig's `proxy-url` always; otherwise `HTTPS_PROXY` or
 //! `HTTP_PROXY`, unless `NO_PROXY` names the server.
 //!
-//! The rules for the environment are those of Go's `golang.org/x/net/http/httpproxy`, which client-go uses. kube reads `HTTPS_PROXY`
+//! The environment is read by the rules of Go's `golang.org/x/net/http/httpproxy`, which client-go uses. kube reads `HTTPS_PROXY`
 //! itself, but compares `NO_PROXY` with the address of the proxy, and with a `proxy-url` too: so its answer is not used.
 //!
 //! The connections through a proxy are hyper-util's. Its `Matcher` could decide as well, but by curl's rules: an entry of `NO_PROXY` has no
@@ -94,7 +94,7 @@ fn entry_matches(entry: &str, host: &str, ip: Option<IpAddr>, port: &str) -> boo
     if let Ok(address) = name.parse::<IpAddr>() {
         return ip == Some(address);
     }
-    // `example.com` is the domain and what is below it, `.example.com` and `*.example.com` only what is below it.
+    // `example.com` is the domain and its subdomains, `.example.com` and `*.example.com` only the subdomains.
     let below = name.strip_prefix('*').unwrap_or(name);
     match below.strip_prefix('.') {
         Some(_) => host.ends_with(below),

@@ -64,7 +64,7 @@ async fn authorization(
     deadline: Instant,
 ) -> Authorization {
     let asked = async {
-        // Pods of one service account, however many, leave permits to those of others. A pod cannot name an account of another
+        // Pods of one service account, however many, leave permits to the pods of others. A pod cannot name an account of another
         // namespace. The service account of a workload need not exist, so there an account has no share.
         let user = account.user();
         let share = (kind == CallKind::AccessReview).then_some(&*user);
@@ -118,7 +118,7 @@ impl Authorizer for ApiServer {
     }
 }
 
-/// Makes an access review for each question, within the limits of what is asked for warnings alone.
+/// Makes an access review for each question, within the limits of look-ups for warnings.
 pub struct Advisor(pub Arc<ApiServer>);
 
 impl Authorizer for Advisor {

@@ -1,6 +1,6 @@
 //! Kubernetes' RBAC over manifests: the [`Authorizer`] that replaces a cluster.
 //!
-//! Invariants: an answer is the one that the API server's RBAC authorizer gives for the same objects, the reason of
+//! Invariants: an answer equals the answer of the API server's RBAC authorizer for the same objects, the reason of
 //! a denial included, and what no rule allows is denied. An access review names exactly the two groups of
 //! [`ServiceAccount::groups`], so a binding to `system:authenticated`, in which every logged-in user is, counts neither here nor
 //! in a cluster.

@@ -18,7 +18,7 @@ use super::{
     text::{MAX_VALUES, not_text, parse_all},
 };
 
-/// The deepest nesting of folders; the one that is asked for counts as the first.
+/// The deepest nesting of folders; the folder that was named counts as the first.
 pub const MAX_DEPTH: usize = 16;
 
 #[derive(Clone, Copy, Debug)]

@@ -106,7 +106,7 @@ impl YamlNode {
         serde_json::Deserializer::from_slice(json).deserialize_any(find).unwrap_or(*line)
     }
 
-    /// The items of its field `items`; none where it is missing. `is_room_for_one` is asked before each of them is held.
+    /// The items of its field `items`; none where it is missing. `is_room_for_one` is asked before each of them is kept.
     ///
     /// # Errors
     /// If it is not a list, or there is no room for its items.
@@ -145,7 +145,7 @@ pub(super) enum ItemsFault {
     TooMany,
 }
 
-/// The most keys of one mapping, of which the parser keeps each.
+/// The most keys of one mapping. The parser keeps each.
 const MAX_KEYS: usize = 100_000;
 
 /// A value that is missing.

@@ -280,7 +280,7 @@ fn of_docker(fields: &RawFields<'_>, file: &str) -> Option<String> {
     })
 }
 
-/// The fix for what is known and is no manifest.
+/// The fix for a known document that is not a manifest.
 fn of_others(fields: &RawFields<'_>) -> Option<String> {
     let has = |keys: &[&str]| keys.iter().all(|key| fields.contains_key(*key));
     let is_of_values = |value: &&RawValue| value.get().contains("\"gmsaCredentialSpecName\"");

@@ -29,7 +29,7 @@ pub(super) struct TextBounds {
     pub repeated: usize,
     /// Bytes that aliases add beyond the text itself.
     pub repeated_bytes: usize,
-    /// Parser events with an anchor, of which the parser keeps each.
+    /// Parser events with an anchor. The parser keeps each.
     pub anchored: usize,
     /// Keys `<<`.
     pub merges: usize,
@@ -133,7 +133,7 @@ fn may_have_long_keys(text: &str) -> bool {
         let before = before.trim_end_matches(blanks);
         before.is_empty() || before.ends_with(['\n', '\r', '-', '{', '[', ','])
     };
-    // Whether each one that is open may be a key.
+    // For each open one, whether it may be a key.
     let mut open = Vec::new();
     text.match_indices(['?', '[', '{', ']', '}']).any(|(at, sign)| {
         let (before, rest) = text.split_at(at);

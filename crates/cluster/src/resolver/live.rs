@@ -65,7 +65,7 @@ pub struct SpecRead {
 /// Reads one credential spec.
 ///
 /// # Errors
-/// Where there is no answer by the deadline, or one that cannot be used.
+/// Where there is no usable answer by the deadline.
 pub async fn read(api: &ApiServer, name: &SpecName, kind: CallKind, deadline: Instant) -> Result<SpecRead, Failure> {
     match body(api, name, kind, None, deadline).await? {
         Some(body) => found(name, &body),
@@ -77,7 +77,7 @@ pub async fn read(api: &ApiServer, name: &SpecName, kind: CallKind, deadline: In
 /// none of this name.
 ///
 /// # Errors
-/// Where there is no answer by the deadline, or one that cannot be used.
+/// Where there is no usable answer by the deadline.
 pub async fn body(
     api: &ApiServer,
     name: &SpecName,

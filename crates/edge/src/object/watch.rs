@@ -1,6 +1,6 @@
 //! Notices when one object is not the version that was read last. Events have its metadata only.
 //!
-//! Invariant: where the object cannot be watched, that is logged once, and the caller's timer is what is left. Needs `watch` on the object, by
+//! Invariant: where the object cannot be watched, that is logged once, and only the caller's timer remains. Needs `watch` on the object, by
 //! name.
 
 use std::future::pending;

@@ -29,7 +29,7 @@ const SHARE: usize = 1;
 pub struct Handshakes {
     tls: Arc<ServerConfig>,
     threads: Handle,
-    /// A turn is held while a message is computed.
+    /// A message is computed only within a turn.
     turns: Arc<Places>,
     /// Each one in progress has a clone.
     in_progress: Arc<()>,
@@ -49,7 +49,7 @@ impl Handshakes {
         Arc::strong_count(&self.in_progress) > 1
     }
 
-    /// Makes a TLS connection of one that has sent something.
+    /// Makes a TLS connection from a connection that has sent something.
     ///
     /// # Errors
     /// Where the client disconnects or breaks the protocol, and where it gets no turn.
@@ -73,7 +73,7 @@ impl Handshakes {
             outcome.map_err(io::Error::other)?;
             tls = connection;
         }
-        // Nothing is left to do: the acceptor wraps what is complete.
+        // The handshake is complete: the acceptor only wraps it.
         TlsAcceptor::from(Arc::clone(&self.tls)).accept_with(stream, |fresh| *fresh = tls).await
     }
 }

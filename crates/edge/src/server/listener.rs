@@ -93,7 +93,7 @@ impl Listener {
     }
 
     /// Accepts and serves until `closing` is cancelled; then closes the socket, lets the requests in flight finish for at
-    /// most `drain`, and drops what is left. Returns how many connections were dropped.
+    /// most `drain`, and drops the rest. Returns how many connections were dropped.
     pub async fn serve(self, router: Router, closing: CancellationToken, drain: Duration) -> usize {
         let Self { tcp, serving, .. } = self;
         let places = Places::new(serving.places, SHARE, serving.waiting);

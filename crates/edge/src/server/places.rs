@@ -297,7 +297,7 @@ pub struct Place {
     since: Instant,
     /// Whether the connection has brought a request that was decided.
     is_proven: AtomicBool,
-    /// Whether it has one that is being decided.
+    /// Whether one of its requests is being decided.
     is_busy: AtomicBool,
     /// Cancelled when the connection has to make room.
     pub(super) close: CancellationToken,

@@ -23,7 +23,7 @@ impl LogOnce {
         }
     }
 
-    /// Logs an error by `log`, unless it is the one that was logged last. Returns whether it is another.
+    /// Logs an error by `log`, unless it equals the last logged one. Returns whether it differs.
     pub fn fail(&mut self, error: &impl Error, log: impl FnOnce(&str)) -> bool {
         let reason = chain(error);
         let is_new = self.reason() != Some(&reason);

@@ -114,7 +114,7 @@ impl Traces {
         self.provider.tracer(self.program.name)
     }
 
-    /// Exports what is left. The runtime must still be there, and this thread must not be one of its workers.
+    /// Exports the remaining spans. The runtime must still be there, and this thread must not be one of its workers.
     pub fn shutdown(self) {
         if let Err(error) = self.provider.shutdown_with_timeout(FLUSH_TIMEOUT) {
             tracing::warn!(%error, "the last traces may be lost");

@@ -174,7 +174,7 @@ impl BundleHistory {
         })
     }
 
-    /// Records what is in all bundles now.
+    /// Records the present contents of all bundles.
     pub(super) fn observe(&mut self, bundles: &[CaBundle], policy: &CaPolicy, now: Moment) {
         self.foreign.retain(|ca, _| bundles.iter().any(|bundle| bundle.contains(ca)));
         let in_all = |ca: &CertificateDer<'static>| bundles.iter().all(|bundle| bundle.contains(ca));

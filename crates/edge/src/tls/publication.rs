@@ -85,7 +85,7 @@ impl Publication {
     }
 
     /// Publishes the CAs in a file, for a serving certificate from a Secret that another tool fills: after each change of
-    /// the file or of a configuration, and every `interval` in any case. While the file is invalid, the CAs that it held before are published.
+    /// the file or of a configuration, and every `interval` in any case. While the file is invalid, its previous CAs are published.
     ///
     /// A tool that replaces a CA must add the new one beside the old one first: `caBundle` and serving certificate do not
     /// change at the same time.
@@ -298,7 +298,7 @@ enum WrittenPart {
     CaBundle,
 }
 
-/// `None` where it wrote none of them. The form is that of `metadata.managedFields`: `{"f:webhooks": {"k:{…}": {"f:clientConfig": {"f:caBundle": {}}}}}`.
+/// `None` where it wrote none of them. The form, as in `metadata.managedFields`: `{"f:webhooks": {"k:{…}": {"f:clientConfig": {"f:caBundle": {}}}}}`.
 fn written(entry: &ManagedFieldsEntry) -> Option<WrittenPart> {
     let webhooks = entry.fields_v1.as_ref()?.0.get("f:webhooks")?;
     let mut each = webhooks.as_object().into_iter().flat_map(serde_json::Map::values);

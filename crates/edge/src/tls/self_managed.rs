@@ -1,7 +1,7 @@
 //! A program creates and renews its own CA and serving certificate, in a Secret that all replicas share.
 //!
 //! The Secret is the source of truth. The first replica fills it; each replica follows it, publishes its CAs into the webhook
-//! configurations, and renews what is due. Where two replicas write at the same time, the API
+//! configurations, and renews expiring certificates. Where two replicas write at the same time, the API
 //! server refuses one because of its `resourceVersion`; that one reads the Secret again. The Secret is never created, because RBAC cannot
 //! limit `create` to a name. Needs `get`, `update` and `watch` on it, by name.
 //!

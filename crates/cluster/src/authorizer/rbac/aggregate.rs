@@ -1,4 +1,4 @@
-//! Aggregated cluster roles: their rules are those of other roles, selected by label.
+//! Aggregated cluster roles: they have the rules of other roles, selected by label.
 //!
 //! In a cluster a controller copies the rules of all selected roles, repeatedly, until nothing changes. Here the same result is
 //! computed in one pass. Two details were observed on Kubernetes 1.36: a role's own `rules` are lost,
@@ -36,7 +36,7 @@ pub(super) fn rules(roles: &BTreeMap<String, ClusterRole>) -> BTreeMap<String, A
         selected.keys().map(|name| (*name, reached(name, &selected))).collect();
     let own = |name: &str| roles.get(name).map(|role| &role.rules[..]).unwrap_or_default();
     let leads_to = |name: &str| reached.get(name).into_iter().flatten();
-    // A role that is part of a circle loses its own rules, and so does one that leads to others with rules.
+    // A role that is part of a circle loses its own rules, and so does a role that aggregates roles with rules.
     let has_rules = |name: &str| !own(name).is_empty() && !leads_to(name).any(|other| *other == name);
     let keeps_rules = |name: &&str| has_rules(name) && !leads_to(name).any(|other| has_rules(other));
     let keeping: BTreeSet<&str> = reached.keys().copied().filter(keeps_rules).collect();

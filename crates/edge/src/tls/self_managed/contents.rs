@@ -50,7 +50,7 @@ pub enum SecretContents {
     Complete(Certificates),
 }
 
-/// It never quotes what is in the Secret.
+/// It never quotes the Secret's contents.
 #[derive(Debug, Error)]
 pub enum Damage {
     #[error("the Secret has no key {0}")]
@@ -110,7 +110,7 @@ pub struct Leaf {
 }
 
 impl Cas {
-    /// Which of them belong into the `caBundle`s at `now`.
+    /// The CAs that belong in the `caBundle`s at `now`.
     #[must_use]
     pub fn policy(&self, now: SystemTime) -> CaPolicy {
         let mut policy = CaPolicy { desired: self.able_to_sign().collect(), ..CaPolicy::default() };
@@ -132,7 +132,7 @@ impl Cas {
         [Some(&self.signing), self.next.as_ref()].into_iter().flatten().map(|signing| signing.ca.cert_der().clone())
     }
 
-    /// All of them, the one that signs first.
+    /// All CAs; the first one signs.
     fn bundle(&self) -> CaBundle {
         self.able_to_sign().chain(self.retired.iter().map(|retired| retired.cert.clone())).collect()
     }

@@ -1,4 +1,4 @@
-//! Notices that another replica has another opinion of what is right, and holds this one back.
+//! Notices that another replica replaces what this one writes, and makes this one wait.
 //!
 //! Pure: the time is a value. Invariant: what another writer has just written and this replica finds wrong at first sight is replaced at most
 //! once in [`REPLACE_PAUSE`]. What becomes wrong later, such as a certificate that is due, and what this replica wrote itself are no dispute.
@@ -16,7 +16,7 @@ pub(super) struct Dispute {
     /// The version of the Secret that was seen last, and whether another writer wrote it and it was wrong at first sight.
     seen: String,
     is_disputed: bool,
-    /// When this replica replaced such a version last, and whether it has been held back since.
+    /// When this replica replaced such a version last, and whether it has waited since.
     replaced: Option<Moment>,
     was_held_back: bool,
 }

@@ -8,7 +8,7 @@
 //!
 //! ```text
 //!  Empty ─Fill─► signing                      Damaged, or the CA is not valid ─Rebuild─► (a usable signing CA is kept, with the others)
-//!  signing ─(its certificate is due, or lacks a name)─ Reissue ─► signing
+//!  signing ─(its certificate is due, or misses a name)─ Reissue ─► signing
 //!  signing ─Announce─► signing + next ─(next has been in every caBundle)─ Promote ─► next signs, the old one is retired
 //!  retired ─(its last certificate has expired, no caBundle has it)─ Forget ─►
 //! ```
@@ -27,7 +27,7 @@ use crate::tls::{
 pub struct IssuancePolicy {
     /// The program of the certificates: its name is in the authorities and in the serving certificates.
     pub program: Program,
-    /// The names that the serving certificate is for: those of the Service.
+    /// The names that the serving certificate is for: the names of the Service.
     pub names: Vec<String>,
     pub ca_lifetime: Duration,
     pub leaf_lifetime: Duration,
