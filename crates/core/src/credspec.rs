@@ -46,6 +46,17 @@ pub const PLURAL: &str = "gmsacredentialspecs";
 /// The verb that a pod's service account must hold on a credential spec.
 pub const USE_VERB: &str = "use";
 
+word_enum! {
+    /// What a service account may do with a credential spec: the verb of RBAC.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Verb {
+        /// To be its account: by contents in Windows pods, by tickets in Linux pods.
+        Use = "use",
+        /// To have a keytab of its account, which [`Verb::Use`] does not give.
+        Export = "export",
+    }
+}
+
 /// The longest contents text that the API server takes in `gmsaCredentialSpec`, in bytes.
 pub const MAX_CONTENTS_BYTES: usize = 64 * 1024;
 

@@ -12,6 +12,9 @@ use crate::quote::Quoted;
 /// The annotation of a `GMSACredentialSpec`.
 pub const ANNOTATION: &str = "gmsa-webhook/services";
 
+/// The annotation of a `GMSACredentialSpec` that lists the names in its keytab, under which clients ask for the service that accepts them.
+pub const KEYTAB: &str = "gmsa-webhook/keytab";
+
 /// The most services of a credential spec: each is a ticket for each pod.
 pub const MAX_SERVICES: usize = 32;
 
@@ -27,13 +30,17 @@ pub enum Services {
     Listed(Vec<String>),
 }
 
-/// Why a credential spec gives no tickets.
+/// Why a credential spec gives no tickets, or no keytab.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoTickets {
     #[error("its owner lists no services in the annotation {ANNOTATION}")]
     NotOptedIn,
     #[error("its annotation {ANNOTATION} {0}")]
     Wrong(ServicesError),
+    #[error("its owner lists no names in the annotation {KEYTAB}")]
+    NoKeytab,
+    #[error("its annotation {KEYTAB} {0}")]
+    WrongKeytab(ServicesError),
 }
 
 /// Why the annotation cannot be used.
@@ -101,6 +108,18 @@ impl fmt::Display for Services {
 /// The annotation of a whole credential spec; `None` too where it is not a text.
 pub fn listed(spec: &Value) -> Option<&str> {
     spec.pointer("/metadata/annotations")?.get(ANNOTATION)?.as_str()
+}
+
+/// The names for which a credential spec with this annotation ([`KEYTAB`]) has entries in its keytab, beside the account's own name. They are
+/// spelled as in a list of services, without `*`.
+///
+/// # Errors
+/// Where its owner did not opt in, or not in the right form.
+pub fn keytab_names(annotation: Option<&str>) -> Result<Vec<String>, NoTickets> {
+    match Services::parse(annotation.ok_or(NoTickets::NoKeytab)?).map_err(NoTickets::WrongKeytab)? {
+        Services::Any => Err(NoTickets::WrongKeytab(ServicesError::NotAService(Quoted::new("*")))),
+        Services::Listed(names) => Ok(names),
+    }
 }
 
 /// The words of the annotation, which are separated by commas or white space.
@@ -172,6 +191,15 @@ mod tests {
             said(Some("*, x/y")),
             Err("its annotation gmsa-webhook/services names * beside services".to_owned())
         );
+    }
+
+    #[test]
+    fn a_keytab_needs_names_of_services() {
+        let said = |annotation| keytab_names(annotation).map_err(|why| why.to_string());
+        assert_eq!(said(Some("http/App.contoso.com")), Ok(vec!["HTTP/app.contoso.com".to_owned()]));
+        assert_eq!(said(None), Err("its owner lists no names in the annotation gmsa-webhook/keytab".to_owned()));
+        let wrong = "its annotation gmsa-webhook/keytab lists \"*\", which is not a service: expected CLASS/HOST, such as HTTP/app.contoso.com or MSSQLSvc/sql1.contoso.com:1433";
+        assert_eq!(said(Some("*")), Err(wrong.to_owned()));
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub const SIDECAR: &str = "gmsa-tickets";
 /// The name of the volume with the sidecar's token.
 pub const TOKEN_VOLUME: &str = "gmsa-tickets-token";
 
-/// The audience of a token that the broker takes is this, followed by the name of a credential spec.
+/// The audience of a token that the broker takes for tickets is this, followed by the name of a credential spec.
 pub const AUDIENCE: &str = "gmsa-tickets/";
 
 /// Where the sidecar reads its token, unless its arguments say otherwise.
@@ -34,6 +34,21 @@ pub const FOLDER: &str = "/var/run/gmsa";
 
 /// What `KRB5CCNAME` is in a container that uses them.
 pub const CACHE: &str = "FILE:/var/run/gmsa/krb5cc";
+
+/// The annotation of a pod that asks `/mutate` for a keytab: the name of a credential spec. The credential spec has it as well.
+pub use crate::credspec::services::KEYTAB;
+
+/// The name of the volume with the sidecar's token for a keytab; the token's path is [`TOKEN_PATH`].
+pub const KEYTAB_TOKEN_VOLUME: &str = "gmsa-keytab-token";
+
+/// The audience of a token that the broker takes for a keytab is this, followed by the name of a credential spec.
+pub const KEYTAB_AUDIENCE: &str = "gmsa-keytab/";
+
+/// Where the sidecar reads its token for a keytab, unless its arguments say otherwise.
+pub const KEYTAB_TOKEN_FILE: &str = "/var/run/secrets/gmsa-keytab/token";
+
+/// Where the sidecar writes the keytab: a file of [`FOLDER`].
+pub const KEYTAB_FILE: &str = "/var/run/gmsa/keytab";
 
 /// The volumes of a pod, as far as tickets go.
 #[derive(Debug, Default)]
