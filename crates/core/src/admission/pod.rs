@@ -21,8 +21,8 @@
 //! - `added` in `mutate.rs`: on an update, only ephemeral containers are filled in;
 //! - `gmsa-webhook.cel.slots` in the chart's `_cel.tpl`, and `_guard.tpl`, which lists what an update may add;
 //! - `SLOT_LISTS` in `tests/server/layout.rs`, which keeps this the only walk;
-//! - in `kubectl gmsa`, the fields that a bundle keeps (`POD` in `world/reads.rs`), `check/sidecar.rs`, which lists
-//!   containers by kind, and `commands/verify.rs`, which takes a `Container` where it is asked for none;
+//! - in `kubectl gmsa`, the fields that a bundle keeps (`POD` in `world/reads.rs`), and `commands/verify.rs`, which takes a `Container`
+//!   where it is asked for none;
 //! - `LISTS` of `oracle.rs` in test-support.
 
 use serde::{Deserialize, Deserializer, de::IgnoredAny};

@@ -3,11 +3,14 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use gmsa_core::{
-    admission::{Review, Webhook, pod::Pod},
-    diagnostic::Rule,
+    admission::{
+        Review, Webhook,
+        pod::{Pod, Slot},
+    },
+    diagnostic::Diagnostic,
     pointer::escape,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use serde_path_to_error::{Deserializer, Segment, Track};
 
 use super::{configured::Configured, rules};
@@ -33,6 +36,18 @@ impl NewPod {
         Self { review: review_of(namespace, &json), json }
     }
 
+    /// The pod that a controller of this name creates from a template. What is no template is no pod.
+    pub fn of_template(namespace: &str, mut template: Value, controller: &str) -> Self {
+        let [labels, annotations] =
+            ["/metadata/labels", "/metadata/annotations"].map(|at| template.pointer(at).cloned());
+        if let Value::Object(fields) = &mut template {
+            let name = format!("{controller}-");
+            let metadata = json!({"generateName": name, "labels": labels, "annotations": annotations});
+            fields.insert("metadata".to_owned(), metadata);
+        }
+        Self::new(namespace, template)
+    }
+
     /// The review of its creation.
     pub fn review(&self) -> Result<&Arc<Review>, WrongType> {
         self.review.as_ref().map_err(WrongType::clone)
@@ -41,6 +56,48 @@ impl NewPod {
     /// The pod as the webhooks parse it; `None` if it cannot be parsed.
     pub fn pod(&self) -> Option<&Pod> {
         self.review.as_ref().ok()?.object.as_ref()
+    }
+
+    /// The whole JSON.
+    pub fn root(&self) -> Part<'_> {
+        Part { at: String::new(), json: &self.json }
+    }
+
+    /// The slots of its containers, each with its JSON.
+    pub fn containers(&self) -> impl Iterator<Item = (Slot<'_>, Part<'_>)> {
+        let slots = self.pod().into_iter().flat_map(Pod::slots);
+        slots.filter_map(|slot| Some((slot, self.root().below(&format!("spec/{}/{}", slot.kind.field()?, slot.index)))))
+    }
+}
+
+/// A part of a pod's JSON, with its place. Paths below it have no leading slash.
+pub struct Part<'p> {
+    /// As a JSON Pointer in the pod.
+    pub at: String,
+    pub json: &'p Value,
+}
+
+impl<'p> Part<'p> {
+    /// A part of it; null if it is not there.
+    pub fn below(&self, path: &str) -> Self {
+        let at = format!("{}/{path}", self.at);
+        Self { json: self.json.pointer(&format!("/{path}")).unwrap_or(&Value::Null), at }
+    }
+
+    /// A text below it, or else an empty one.
+    pub fn text(&self, path: &str) -> &'p str {
+        self.below(path).json.as_str().unwrap_or_default()
+    }
+
+    pub fn has(&self, path: &str) -> bool {
+        !self.below(path).json.is_null()
+    }
+
+    /// The items of a list below it.
+    pub fn list(&self, path: &str) -> impl Iterator<Item = Self> + use<'p> {
+        let list = self.below(path);
+        let items = list.json.as_array().into_iter().flatten().enumerate();
+        items.map(move |(index, json)| Self { at: format!("{}/{index}", list.at), json })
     }
 }
 
@@ -83,15 +140,7 @@ enum Coverage {
     Missing,
 }
 
-/// The finding that one of the two webhooks does not review a pod.
-pub struct NotReviewed {
-    pub rule: &'static Rule,
-    pub message: String,
-    /// The consequence.
-    pub consequence: &'static str,
-    /// A remedy other than the rule's.
-    pub fix: Option<String>,
-}
+const WITHOUT_IDENTITY: &str = "the container starts without its identity";
 
 /// Which webhooks review a pod.
 #[derive(Debug)]
@@ -171,39 +220,32 @@ impl Reviewed {
     }
 
     /// The problem if one of the two does not review the pod, or does not answer.
-    pub fn problem(&self) -> Option<NotReviewed> {
+    pub fn problem(&self) -> Option<Diagnostic> {
         if let Some((service, is_refused)) = &self.silent {
             let message = format!("the webhook for GMSA does not answer: its Service {service} has no ready endpoint");
-            let consequence = if *is_refused {
-                "the API server refuses the pod"
-            } else {
-                "the container starts without its identity"
-            };
-            let fix = Some("See why its Pods do not run: `kubectl gmsa doctor`.".to_owned());
-            return Some(NotReviewed { rule: &rules::WEBHOOK_UNREACHABLE, message, consequence, fix });
+            let consequence = if *is_refused { "the API server refuses the pod" } else { WITHOUT_IDENTITY };
+            let found = Diagnostic::new(&rules::WEBHOOK_UNREACHABLE, message);
+            let found = found.with_fix("See why its Pods do not run: `kubectl gmsa doctor`.");
+            return Some(Diagnostic { consequence: Some(consequence), ..found });
         }
         let (which, consequence) = match (self.mutates(), self.validates()) {
             (true, true) => return None,
             (false, true) => ("mutating ", "the name gets no contents, so the validating webhook refuses the pod"),
             (true, false) => ("validating ", "nothing checks whether the pod may use the credential spec"),
-            (false, false) => ("", "the container starts without its identity"),
+            (false, false) => ("", WITHOUT_IDENTITY),
         };
-        let lacking = [self.mutating, self.validating];
-        let (rule, why, fix) = if lacking.contains(&Coverage::Missing) {
+        let (rule, why, fix) = if [self.mutating, self.validating].contains(&Coverage::Missing) {
             let fix = self.restore.as_ref().map(|command| format!("{command} creates it again."));
             (&rules::WEBHOOK_MISSING, "the cluster has none", fix)
         } else if self.is_of_system {
-            let why = "before Kubernetes 1.28 it leaves out kube-system and its own namespace";
             let fix = "Use another namespace. Or upgrade the cluster to 1.28 or later, then run `helm upgrade` for the webhook.";
+            let why = "before Kubernetes 1.28 it leaves out kube-system and its own namespace";
             (&rules::NAMESPACES_EXCLUDED, why, Some(fix.to_owned()))
         } else {
-            (
-                &rules::NAMESPACES_EXCLUDED,
-                "the selectors in its configuration leave out the namespace, or the pod",
-                None,
-            )
+            let why = "the selectors in its configuration leave out the namespace, or the pod";
+            (&rules::NAMESPACES_EXCLUDED, why, None)
         };
         let message = format!("no {which}webhook for GMSA reviews this pod: {why}");
-        Some(NotReviewed { rule, message, consequence, fix })
+        Some(Diagnostic { consequence: Some(consequence), fix, ..Diagnostic::new(rule, message) })
     }
 }

@@ -14,7 +14,7 @@ use gmsa_core::{
 use k8s_openapi::api::core::v1::Namespace;
 
 use super::{
-    admission::{NewPod, NotReviewed, Reviewed},
+    admission::{NewPod, Reviewed},
     configured::Configured,
     kinds::{Kind, is_pod},
     names,
@@ -22,7 +22,7 @@ use super::{
     rules::{self, FixTarget},
     unread::{Read, because, is_cause, not_reached},
     webhook::{installer, replica},
-    windows_build::is_hyper_v,
+    windows_build::hyper_v,
     world::World,
 };
 
@@ -263,9 +263,8 @@ async fn nodes(world: &World, pods: &[&ClusterPod], is_by_node: bool) -> Nodes {
         nodes.windows = world.windows_nodes().await.ok().map(<[_]>::to_vec);
     }
     for class in pods.iter().filter_map(|pod| pod.object.spec.as_ref()?.runtime_class_name.as_deref()) {
-        let path = format!("/apis/node.k8s.io/v1/runtimeclasses/{class}");
-        if is_dns_subdomain(class) && world.find(&path).await.is_ok_and(|found| found.as_ref().is_some_and(is_hyper_v))
-        {
+        let read = world.runtime_class(Some(class)).await;
+        if read.is_ok_and(|found| found.flatten().as_ref().and_then(hyper_v).is_some()) {
             nodes.hyper_v.insert(class.to_owned());
         }
     }
@@ -328,9 +327,10 @@ async fn unreviewed_template(world: &World, workload: &WorkloadTree) -> Option<C
     if reviewed.mutates() || reviewed.webhooks().next().is_none() {
         return None;
     }
-    let NotReviewed { rule, message, consequence, fix } = reviewed.problem()?;
-    let found = Diagnostic::new(rule, format!("{message}: {consequence}")).with_severity(Severity::Error);
-    Some(Check::found(ADMISSION, found.fixed(fix)))
+    let found = reviewed.problem()?;
+    let message = format!("{}: {}", found.message, found.consequence.unwrap_or_default());
+    let found = Diagnostic { message, consequence: None, ..found };
+    Some(Check::found(ADMISSION, found.with_severity(Severity::Error)))
 }
 
 /// The finding that no webhook reviewed the pod, because there is none or its namespace is left out.

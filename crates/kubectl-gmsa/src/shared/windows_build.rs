@@ -129,10 +129,10 @@ impl Build {
     }
 }
 
-/// Whether a runtime class isolates containers by Hyper-V, so they do not depend on the build of the node: containerd's handler is
+/// The handler of a runtime class that isolates containers by Hyper-V, so they do not depend on the build of the node: containerd's is
 /// `runhcs-wcow-hypervisor` (containerd: cri, Windows).
-pub fn is_hyper_v(class: &Value) -> bool {
-    class.get("handler").and_then(Value::as_str).is_some_and(|handler| handler.contains("hypervisor"))
+pub fn hyper_v(class: &Value) -> Option<&str> {
+    class.get("handler")?.as_str().filter(|handler| handler.contains("hypervisor"))
 }
 
 /// The containers of a pod that depend on the build of their node: all but hostProcess containers.

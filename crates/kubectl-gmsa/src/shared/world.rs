@@ -95,6 +95,8 @@ pub struct World {
     seen: Rc<Remembered>,
     /// The default namespace.
     pub namespace: String,
+    /// Objects of manifests, by their path in the API. They take precedence over those of the cluster.
+    pub files: Rc<BTreeMap<String, Value>>,
     /// What the lint that reads has declared; `None` for commands without lints.
     declared: Option<&'static [&'static LintReads]>,
 }
@@ -170,7 +172,7 @@ impl World {
             webhooks: OnceCell::new(),
             windows_nodes: OnceCell::new(),
         };
-        Self { seen: Rc::new(seen), namespace, declared: None }
+        Self { seen: Rc::new(seen), namespace, files: Rc::default(), declared: None }
     }
 
     /// The same world for a lint. A debug build, which the tests run, refuses what the lint does not declare.
@@ -230,6 +232,9 @@ impl World {
 
     /// Reads an object that may not be there.
     pub async fn find<T: DeserializeOwned>(&self, path: &str) -> Read<Option<T>> {
+        if let Some(object) = self.files.get(path) {
+            return T::deserialize(object).map(Some).map_err(|error| Unread::of(GET, path, &error.into()));
+        }
         let answered = self.once(GET, path, async |live| Ok(Vec::from_iter(live.find(path).await?)));
         one(GET, path, &*answered.await?)
     }
@@ -315,7 +320,7 @@ impl World {
         let cell = Rc::clone(self.seen.kept.borrow_mut().entry((verb, request.to_owned())).or_default());
         let answer = cell.get_or_init(async || match &self.seen.base {
             Base::Bundle(bundle) => bundle.answered(verb, request).map(Rc::new),
-            Base::Files => Err(Unread::left_out(verb, request)),
+            Base::Files => self.in_files(verb, request).ok_or_else(|| Unread::left_out(verb, request)),
             Base::Live(live) => {
                 let answer = match self.silence() {
                     Ok(()) => ask(live).await,
@@ -329,6 +334,14 @@ impl World {
             }
         });
         answer.await.clone()
+    }
+
+    /// The objects of a collection among the manifests, if they hold any of it.
+    fn in_files(&self, verb: &str, list: &str) -> Option<Rc<Answered>> {
+        let is_in = |path: &str| path.rsplit_once('/').is_some_and(|(parent, _)| parent == list);
+        let found =
+            self.files.iter().filter(|(path, _)| is_in(path)).filter_map(|(_, object)| to_raw_value(object).ok());
+        Some(found.collect::<Vec<_>>()).filter(|found| verb == LIST && !found.is_empty()).map(Rc::new)
     }
 
     /// Fails if an earlier call timed out before the first answer.

@@ -109,15 +109,3 @@ fn new_ephemeral_containers(checked: &CheckedPod<'_>, pod: &Pod) -> Option<Diagn
     let text = "a new pod may not have ephemeral containers: the API server refuses it";
     Some(checked.finding(&rules::EPHEMERAL_CONTAINERS, &format!("/spec/{list}"), text).with_fix("remove the field"))
 }
-
-/// The finding on a misspelt service account, with the intended field.
-pub(super) fn misspelt(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
-    let misspelling = checked.misspelling.as_ref()?;
-    let field = misspelling.field;
-    let message =
-        format!("Kubernetes does not know this field: {field} is meant, and the rest is checked as if it were written");
-    // A line break would begin a field of its own.
-    let value = checked.text(&format!("/spec/{field}")).filter(|value| !value.contains(char::is_control));
-    let fix = value.map_or_else(|| format!("name it {field}"), |value| format!("{field}: {value}"));
-    Some(checked.finding(&rules::IGNORED_FIELD, &misspelling.pointer(), message).with_fix(fix))
-}

@@ -16,13 +16,10 @@ use serde_json::Value;
 use crate::shared::{
     rules,
     walk::placement::NodeRequirements,
-    windows_build::{Build, LABEL, built_containers},
+    windows_build::{Build, LABEL, built_containers, hyper_v},
 };
 
-use super::{
-    context::{CheckContext, RuntimeClass},
-    template::CheckedPod,
-};
+use super::{context::CheckContext, template::CheckedPod};
 
 /// An image, and its build.
 struct Image {
@@ -36,11 +33,11 @@ struct Image {
 pub(super) async fn findings(
     checked: &CheckedPod<'_>,
     pod: &Pod,
-    class: &RuntimeClass,
+    class: Option<&Value>,
     context: &CheckContext,
 ) -> Vec<Diagnostic> {
     // A Hyper-V isolated container does not depend on the build of the node.
-    if pod.is_linux() || !pod.uses_gmsa() || class.hyper_v().is_some() {
+    if pod.is_linux() || !pod.uses_gmsa() || class.and_then(hyper_v).is_some() {
         return Vec::new();
     }
     let (images, has_unknown) = images(checked, pod);
@@ -67,7 +64,7 @@ pub(super) async fn findings(
         };
         return images.iter().filter_map(on_selected).collect();
     }
-    if pod.pins_build() && !matches!(class, RuntimeClass::Found(_)) {
+    if pod.pins_build() && class.is_none() {
         return Vec::new();
     }
     let Some(nodes) = context.node_builds(&required).await else { return vec![not_selected(checked, &images)] };
@@ -116,8 +113,9 @@ struct Selected {
     builds: BTreeSet<Build>,
 }
 
-fn selected(checked: &CheckedPod<'_>, class: &RuntimeClass, affinity: &NodeAffinity) -> Option<Selected> {
-    if let Some(build) = class.selected_build().and_then(Build::of_label) {
+fn selected(checked: &CheckedPod<'_>, class: Option<&Value>, affinity: &NodeAffinity) -> Option<Selected> {
+    let by_class = class.and_then(|class| class.pointer("/scheduling/nodeSelector")?.get(LABEL)?.as_str());
+    if let Some(build) = by_class.and_then(Build::of_label) {
         return Some(Selected { by: "its runtime class", by_other_label: None, builds: BTreeSet::from([build]) });
     }
     let selector = checked.pod.json.pointer("/spec/nodeSelector").and_then(Value::as_object);

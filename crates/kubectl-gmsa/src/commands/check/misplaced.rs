@@ -297,16 +297,27 @@ impl<'d> OtherObject<'d> {
     }
 }
 
+/// The finding on a misspelt service account, with the intended field.
+pub(super) fn misspelt(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
+    let misspelling = checked.misspelling.as_ref()?;
+    let field = misspelling.field;
+    let message =
+        format!("Kubernetes does not know this field: {field} is meant, and the rest is checked as if it were written");
+    // A line break would begin a field of its own.
+    let value = checked.text(&format!("/spec/{field}")).filter(|value| !value.contains(char::is_control));
+    let fix = value.map_or_else(|| format!("name it {field}"), |value| format!("{field}: {value}"));
+    Some(checked.finding(&rules::IGNORED_FIELD, &misspelling.pointer(), message).with_fix(fix))
+}
+
 /// The finding on `os: linux` beside `windowsOptions`, which the API server refuses (`ValidatePodSpec` of kube-apiserver).
 pub(super) fn linux_with_options(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
     let at = "/spec/os/name";
-    let spec = checked.pod.json.get("spec").filter(|_| checked.text(at) == Some("linux"))?;
-    let lists = ["containers", "initContainers", "ephemeralContainers"].into_iter();
-    let containers = lists.filter_map(|list| spec.get(list)?.as_array()).flatten();
-    let has_options = |owner: &Value| owner.pointer(OPTIONS).is_some_and(|options| !options.is_null());
     let text = "the API server would refuse the pod: a pod of Linux may have no windowsOptions";
-    let is_wrong = std::iter::once(spec).chain(containers).any(has_options);
-    is_wrong.then(|| checked.finding(&rules::NOT_A_POD, at, text).with_fix("name: windows"))
+    let spec = checked.pod.root().below("spec");
+    let containers = checked.pod.containers().map(|(_, container)| container);
+    let is_wrong = std::iter::once(spec).chain(containers).any(|owner| owner.has("securityContext/windowsOptions"));
+    (is_wrong && checked.text(at) == Some("linux"))
+        .then(|| checked.finding(&rules::NOT_A_POD, at, text).with_fix("name: windows"))
 }
 
 #[cfg(test)]

@@ -4,84 +4,86 @@
 
 use gmsa_core::{
     admission::pod::{
-        Pod,
+        Pod, Slot, SlotKind,
         tickets::{AUDIENCE, FOLDER, TOKEN_FILE},
     },
     diagnostic::{Diagnostic, Severity},
     quote::{NAME, quoted},
 };
-use k8s_openapi::api::core::v1::{self, Container, PodSpec, Volume, VolumeMount};
-use serde::Deserialize as _;
+use serde_json::Value;
 
 use super::template::CheckedPod;
-use crate::shared::rules;
+use crate::shared::{admission::Part, rules};
+
+const WINDOWS: &str = "tickets are for Linux pods, and this pod is for Windows";
+const NO_AGENT: &str =
+    "the pod has a token with the audience gmsa-tickets/NAME, and no container that runs `gmsa-tickets agent`";
+const NOT_IN_MEMORY: &str = "the tickets are in a volume that is not an emptyDir in memory";
+const UNREADABLE: &str = "with --mode=0440 and without fsGroup, other users than root cannot read the tickets";
+const LATE: &str = "the other containers start before there are tickets: make it the first init container, with restartPolicy: Always and a startupProbe";
+const ENDLESS: &str =
+    "without restartPolicy: Always the pod waits for the end of this init container, which does not end";
+const UNPROBED: &str = "without a startupProbe the other containers start before there are tickets";
+const READ_EARLY: &str =
+    "an init container before it reads the tickets, which are not there yet: make it the first one";
+const UNUSED: &str = "no other container mounts the volume of the tickets";
+const SHARED_TOKEN: &str = "the token is for the sidecar alone, and this container mounts it too";
+const ALONE: &str = "a file that is mounted alone stays the same when the sidecar replaces it: mount the whole volume";
 
 /// What does not fit: the place in the pod, how bad it is, and why.
 type Fault = (String, Severity, String);
 
-fn error(at: &str, text: impl Into<String>) -> Fault {
-    (at.to_owned(), Severity::Error, text.into())
+fn error(at: &Part<'_>, text: impl Into<String>) -> Fault {
+    (at.at.clone(), Severity::Error, text.into())
 }
 
-fn warning(at: &str, text: impl Into<String>) -> Fault {
-    (at.to_owned(), Severity::Warning, text.into())
+fn warning(at: &Part<'_>, text: impl Into<String>) -> Fault {
+    (at.at.clone(), Severity::Warning, text.into())
 }
 
-/// A container, or an init container.
-struct PodContainer<'p> {
-    at: String,
-    /// Its position among the init containers.
-    init: Option<usize>,
-    container: &'p Container,
-    /// The words of its command line.
+/// A container, and the words of its command line.
+struct Program<'p> {
+    slot: Slot<'p>,
+    part: Part<'p>,
     words: Vec<&'p str>,
 }
-
-/// A mount, with its place.
-type PlacedMount<'p> = (String, &'p VolumeMount);
 
 pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
     if pod.tickets().is_some() {
         return Vec::new();
     }
-    // What the API server cannot read either has a finding of its own.
-    let Some(spec) = v1::Pod::deserialize(&checked.pod.json).ok().and_then(|object| object.spec) else {
-        return Vec::new();
-    };
-    let of_list = |list: &'static str| move |(index, container)| PodContainer::of(list, index, container);
-    let init = spec.init_containers.iter().flatten().enumerate().map(of_list("initContainers"));
-    let parts: Vec<PodContainer<'_>> =
-        init.chain(spec.containers.iter().enumerate().map(of_list("containers"))).collect();
-    let agents: Vec<&PodContainer<'_>> = parts.iter().filter(|part| part.is_agent()).collect();
-    let (has_token, mut faults) = (pod.audiences().next().is_some(), Vec::new());
-    if pod.is_for_windows() && (has_token || !agents.is_empty()) {
-        faults.push(warning("/spec", "tickets are for Linux pods, and this pod is for Windows"));
+    let (has_token, root) = (pod.audiences().next().is_some(), checked.pod.root());
+    let all: Vec<Program<'_>> = checked.pod.containers().map(Program::of).collect();
+    let agents = || all.iter().filter(|program| program.is_agent());
+    let are_none = agents().next().is_none();
+    let mut faults = Vec::new();
+    if pod.is_for_windows() && (has_token || !are_none) {
+        faults.push(warning(&root.below("spec"), WINDOWS));
     }
-    if has_token && agents.is_empty() {
-        let text = format!(
-            "the pod has a token with the audience {AUDIENCE}NAME, and no container that runs `gmsa-tickets agent`"
-        );
-        faults.push(warning("/spec/volumes", text));
+    if has_token && are_none {
+        faults.push(warning(&root.below("spec/volumes"), NO_AGENT));
     }
-    faults.extend(agents.iter().flat_map(|agent| agent.faults(&spec, &parts)));
+    faults.extend(agents().flat_map(|agent| agent.faults(&root, &all)));
     let finding =
         |(at, severity, text): Fault| checked.finding(&rules::TICKET_SIDECAR, &at, text).with_severity(severity);
     faults.into_iter().map(finding).collect()
 }
 
-impl<'p> PodContainer<'p> {
-    fn of(list: &str, index: usize, container: &'p Container) -> Self {
+impl<'p> Program<'p> {
+    fn of((slot, part): (Slot<'p>, Part<'p>)) -> Self {
+        let words =
+            ["command", "args"].into_iter().flat_map(|list| part.list(list)).filter_map(|word| word.json.as_str());
         // A shell has all words in one.
         let separator = |word: &str| if word.contains("gmsa-tickets agent") { ' ' } else { '\0' };
-        let words = container.command.iter().chain(&container.args).flatten();
-        let words = words.flat_map(|word| word.split(separator(word))).collect();
-        Self { at: format!("/spec/{list}/{index}"), init: (list != "containers").then_some(index), container, words }
+        Self { slot, words: words.flat_map(|word| word.split(separator(word))).collect(), part }
     }
 
     /// Other programs have agents with a broker too.
     fn is_agent(&self) -> bool {
-        let image = self.container.image.as_deref().unwrap_or_default();
-        let is_ours = || image.contains("gmsa-tickets") || self.words.iter().any(|word| word.ends_with("gmsa-tickets"));
+        let is_ours = || {
+            self.part.text("image").contains("gmsa-tickets")
+                || self.words.iter().any(|word| word.ends_with("gmsa-tickets"))
+        };
         let is_named = self.flag("credential-spec").is_some() || self.flag("broker").is_some() && is_ours();
         self.words.contains(&"agent") && is_named
     }
@@ -93,142 +95,102 @@ impl<'p> PodContainer<'p> {
         })
     }
 
-    fn mounts(&self) -> impl Iterator<Item = PlacedMount<'p>> {
-        let mounts = self.container.volume_mounts.iter().flatten().enumerate();
-        mounts.map(|(index, mount)| (format!("{}/volumeMounts/{index}", self.at), mount))
-    }
-
-    /// The mount at this path, or around it.
-    fn mount_at(&self, path: &str) -> Option<PlacedMount<'p>> {
-        let is_around = |mount: &VolumeMount| {
-            let rest = path.strip_prefix(mount.mount_path.trim_end_matches('/'));
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        self.mounts().filter(|(_, mount)| is_around(mount)).max_by_key(|(_, mount)| mount.mount_path.len())
+    /// The mount at this path, or around it, and the rest of the path.
+    fn mount_at(&self, path: &'p str) -> Option<(Part<'p>, &'p str)> {
+        let rest = |mount: Part<'p>| Some((path.strip_prefix(mount.text("mountPath").trim_end_matches('/'))?, mount));
+        let around = self.part.list("volumeMounts").filter_map(rest);
+        let around = around.filter(|(rest, _)| rest.is_empty() || rest.starts_with('/'));
+        around.min_by_key(|(rest, _)| rest.len()).map(|(rest, mount)| (mount, rest.trim_start_matches('/')))
     }
 
     /// Its mount of this volume.
-    fn mount_of(&self, volume: Option<&str>) -> Option<PlacedMount<'p>> {
-        self.mounts().find(|(_, mount)| Some(&*mount.name) == volume)
+    fn mount_of(&self, volume: Option<&str>) -> Option<Part<'p>> {
+        self.part.list("volumeMounts").find(|mount| Some(mount.text("name")) == volume)
     }
 
     /// The faults of a sidecar, and of the other containers that use its files.
-    fn faults(&self, spec: &PodSpec, parts: &[Self]) -> Vec<Fault> {
-        let lacks = |flag: &&str| self.flag(flag).is_none();
-        let missing = ["credential-spec", "broker", "broker-ca"].into_iter().filter(lacks);
+    fn faults(&self, pod: &Part<'_>, all: &[Self]) -> Vec<Fault> {
+        let Self { part, slot, .. } = self;
+        let volume_of =
+            |mount: &Part<'_>| pod.list("spec/volumes").find(|volume| volume.text("name") == mount.text("name"));
+        let missing = ["credential-spec", "broker", "broker-ca"].into_iter().filter(|flag| self.flag(flag).is_none());
         let mut faults: Vec<Fault> =
-            missing.map(|flag| error(&self.at, format!("the agent ends at once without --{flag}"))).collect();
-        faults.extend(self.token(spec));
-        let folder = self.flag("folder").unwrap_or(FOLDER);
-        let tickets = self.mount_at(folder);
-        let in_memory = |mount: &VolumeMount| volume_of(spec, mount)?.empty_dir.as_ref()?.medium.as_deref();
-        faults.extend(match &tickets {
-            None => Some(error(
-                &self.at,
-                format!("the agent mounts no volume at {folder}, into which it writes the tickets"),
-            )),
-            Some((at, mount)) if mount.read_only == Some(true) => {
-                Some(error(at, format!("the agent writes the tickets into {folder}, which it mounts read-only")))
-            }
-            Some((at, mount)) if in_memory(mount) != Some("Memory") => {
-                Some(warning(at, "the tickets are in a volume that is not an emptyDir in memory"))
-            }
-            Some(_) => None,
-        });
-        let has_group = spec.security_context.as_ref().is_some_and(|context| context.fs_group.is_some());
-        if self.flag("mode") == Some("0440") && !has_group {
-            let text = "with --mode=0440 and without fsGroup, other users than root cannot read the tickets";
-            faults.push(warning(&self.at, text));
-        }
-        let volume = tickets.map(|(_, mount)| &*mount.name);
-        faults.extend(self.order(parts, volume));
-        let others = parts.iter().filter(|part| part.at != self.at);
-        if volume.is_some() && others.clone().all(|part| part.mount_of(volume).is_none()) {
-            faults.push(error(&self.at, "no other container mounts the volume of the tickets"));
-        }
-        let token = self.mount_at(self.flag("token-file").unwrap_or(TOKEN_FILE)).map(|(_, mount)| &*mount.name);
-        for part in others {
-            if part.mount_of(token).is_some() {
-                let text = "the token is for the sidecar alone, and this container mounts it too";
-                faults.push(warning(&part.at, text));
-            }
-            faults.extend(part.reads(volume));
-        }
-        faults
-    }
-
-    /// The fault of the token that the agent shows.
-    fn token(&self, spec: &PodSpec) -> Option<Fault> {
+            missing.map(|flag| error(part, format!("the agent ends at once without --{flag}"))).collect();
         let file = self.flag("token-file").unwrap_or(TOKEN_FILE);
-        let Some((at, mount)) = self.mount_at(file) else {
-            let text = format!("the agent mounts no volume at {file}, where it reads its token");
-            return Some(error(&self.at, text));
-        };
-        let name = file.strip_prefix(mount.mount_path.trim_end_matches('/')).unwrap_or_default();
-        let name = name.trim_start_matches('/');
-        let projected = volume_of(spec, mount).and_then(|volume| volume.projected.as_ref());
-        let sources = projected.into_iter().flat_map(|projected| projected.sources.iter().flatten());
-        let mut tokens = sources.filter_map(|source| source.service_account_token.as_ref());
-        let Some(token) = tokens.find(|token| token.path == name) else {
-            let text = "the volume has no projected service account token with the path";
-            return Some(error(&at, format!("{text} {name:?}, which the agent reads")));
-        };
-        let audience = token.audience.as_deref().unwrap_or_default();
-        let right = format!("{AUDIENCE}{}", self.flag("credential-spec")?);
-        let wrong = quoted(audience, NAME);
-        let text = format!("the token has the audience {wrong}, and the agent asks for {right}");
-        (audience != right).then(|| error(&at, text))
-    }
-
-    /// The faults of its place among the containers, which decides when the others start.
-    fn order(&self, parts: &[Self], volume: Option<&str>) -> Vec<Fault> {
-        let Some(index) = self.init else {
-            let text = "the other containers start before there are tickets: make it the first init container, with restartPolicy: Always and a startupProbe";
-            return vec![warning(&self.at, text)];
-        };
-        let mut faults = Vec::new();
-        if self.container.restart_policy.as_deref() != Some("Always") {
-            let text =
-                "without restartPolicy: Always the pod waits for the end of this init container, which does not end";
-            faults.push(error(&self.at, text));
+        let token = self.mount_at(file);
+        faults.extend(match &token {
+            None => Some(error(part, format!("the agent mounts no volume at {file}, where it reads its token"))),
+            Some((mount, name)) => self.wrong_token(mount, name, volume_of(mount)),
+        });
+        let folder = self.flag("folder").unwrap_or(FOLDER);
+        let tickets = self.mount_at(folder).map(|(mount, _)| mount);
+        let in_memory = |mount| volume_of(mount).is_some_and(|volume| volume.text("emptyDir/medium") == "Memory");
+        faults.extend(match &tickets {
+            None => {
+                Some(error(part, format!("the agent mounts no volume at {folder}, into which it writes the tickets")))
+            }
+            Some(mount) if is_read_only(mount) => {
+                Some(error(mount, format!("the agent writes the tickets into {folder}, which it mounts read-only")))
+            }
+            Some(mount) => (!in_memory(mount)).then(|| warning(mount, NOT_IN_MEMORY)),
+        });
+        if self.flag("mode") == Some("0440") && !pod.has("spec/securityContext/fsGroup") {
+            faults.push(warning(part, UNREADABLE));
         }
-        if self.container.startup_probe.is_none() {
-            let text = "without a startupProbe the other containers start before there are tickets";
-            faults.push(warning(&self.at, text));
+        let volume = tickets.as_ref().map(|mount| mount.text("name"));
+        let mounts_tickets = |other: &Self| other.mount_of(volume).is_some();
+        if slot.kind == SlotKind::Container {
+            faults.push(warning(part, LATE));
+        } else {
+            let is_before = |other: &&Self| other.slot.kind == slot.kind && other.slot.index < slot.index;
+            faults.extend((part.text("restartPolicy") != "Always").then(|| error(part, ENDLESS)));
+            faults.extend((!part.has("startupProbe")).then(|| warning(part, UNPROBED)));
+            faults.extend(all.iter().filter(is_before).any(mounts_tickets).then(|| warning(part, READ_EARLY)));
         }
-        let mut earlier = parts.iter().filter(|part| part.init.is_some_and(|of| of < index));
-        if earlier.any(|part| part.mount_of(volume).is_some()) {
-            let text = "an init container before it reads the tickets, which are not there yet: make it the first one";
-            faults.push(warning(&self.at, text));
+        let others = || all.iter().filter(|other| other.part.at != part.at);
+        faults.extend((volume.is_some() && !others().any(mounts_tickets)).then(|| error(part, UNUSED)));
+        let token = token.as_ref().map(|(mount, _)| mount.text("name"));
+        for other in others() {
+            faults.extend(other.mount_of(token).map(|_| warning(&other.part, SHARED_TOKEN)));
+            faults.extend(other.mount_of(volume).and_then(|mount| other.wrong_read(&mount)));
         }
         faults
     }
 
-    /// The fault of how another container reads the tickets.
-    fn reads(&self, volume: Option<&str>) -> Option<Fault> {
-        let (at, mount) = self.mount_of(volume)?;
-        if [&mount.sub_path, &mount.sub_path_expr].into_iter().flatten().any(|path| !path.is_empty()) {
-            let text =
-                "a file that is mounted alone stays the same when the sidecar replaces it: mount the whole volume";
-            return Some(error(&at, text));
-        }
-        if mount.read_only != Some(true) {
-            return Some(warning(&at, "the container can replace the tickets: mount the volume read-only"));
-        }
-        let mut env = self.container.env.iter().flatten();
-        let right = format!("{}/krb5cc", mount.mount_path.trim_end_matches('/'));
-        let Some(cache) = env.clone().find(|variable| variable.name == "KRB5CCNAME") else {
-            let is_set = env.any(|variable| variable.name == "KRB5_CONFIG") || self.container.env_from.is_some();
-            let text = format!("the container does not set KRB5CCNAME: FILE:{right}");
-            return (!is_set).then(|| warning(&at, text));
+    /// The fault of the token of this name, in a mounted volume, that the agent shows.
+    fn wrong_token(&self, mount: &Part<'_>, name: &str, volume: Option<Part<'_>>) -> Option<Fault> {
+        let mut sources = volume.iter().flat_map(|volume| volume.list("projected/sources"));
+        let Some(token) =
+            sources.find(|source| source.has("serviceAccountToken") && source.text("serviceAccountToken/path") == name)
+        else {
+            let text = "the volume has no projected service account token with the path";
+            return Some(error(mount, format!("{text} {name:?}, which the agent reads")));
         };
-        let value = cache.value.as_deref()?;
+        let (audience, right) =
+            (token.text("serviceAccountToken/audience"), format!("{AUDIENCE}{}", self.flag("credential-spec")?));
+        let text = format!("the token has the audience {}, and the agent asks for {right}", quoted(audience, NAME));
+        (audience != right).then(|| error(mount, text))
+    }
+
+    /// The fault of how another container reads the tickets in this mount.
+    fn wrong_read(&self, mount: &Part<'_>) -> Option<Fault> {
+        if !mount.text("subPath").is_empty() || !mount.text("subPathExpr").is_empty() {
+            return Some(error(mount, ALONE));
+        } else if !is_read_only(mount) {
+            return Some(warning(mount, "the container can replace the tickets: mount the volume read-only"));
+        }
+        let variable = |name: &str| self.part.list("env").find(|variable| variable.text("name") == name);
+        let right = format!("{}/krb5cc", mount.text("mountPath").trim_end_matches('/'));
+        let Some(cache) = variable("KRB5CCNAME") else {
+            let is_set = variable("KRB5_CONFIG").is_some() || self.part.has("envFrom");
+            return (!is_set).then(|| warning(mount, format!("the container does not set KRB5CCNAME: FILE:{right}")));
+        };
+        let value = cache.json.get("value")?.as_str()?;
         let text = format!("KRB5CCNAME is {}, and the tickets are in FILE:{right}", quoted(value, NAME));
-        (value.strip_prefix("FILE:").unwrap_or(value) != right).then(|| error(&at, text))
+        (value.strip_prefix("FILE:").unwrap_or(value) != right).then(|| error(mount, text))
     }
 }
 
-/// The volume of a mount.
-fn volume_of<'p>(spec: &'p PodSpec, mount: &VolumeMount) -> Option<&'p Volume> {
-    spec.volumes.iter().flatten().find(|volume| volume.name == mount.name)
+fn is_read_only(mount: &Part<'_>) -> bool {
+    mount.below("readOnly").json == &Value::Bool(true)
 }

@@ -15,9 +15,9 @@ use gmsa_core::{
     diagnostic::{Diagnostic, Rule},
     pointer::{escape, unescape},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::shared::{admission::NewPod, kinds::controller_in};
+use crate::shared::{admission::NewPod, kinds::controller_in, output::ReportRow};
 
 /// The groups of objects that record requests and create nothing.
 const RECORDS: [&str; 2] = ["admission.k8s.io", "audit.k8s.io"];
@@ -98,35 +98,26 @@ pub(super) struct Misspelling {
     pub field: &'static str,
 }
 
-/// Completes a pod as its controller (with this name) and the API server do. Returns the misspelt service account.
-pub(super) fn complete(pod: &mut Value, controller: Option<&str>) -> Option<Misspelling> {
-    if let (Some(name), Some(pod)) = (controller, pod.as_object_mut()) {
-        let metadata = pod.entry("metadata").or_insert_with(|| json!({}));
-        if !metadata.is_object() {
-            *metadata = json!({});
-        }
-        if let Some(metadata) = metadata.as_object_mut() {
-            metadata.remove("name");
-            metadata.insert("generateName".to_owned(), Value::from(format!("{name}-")));
-        }
-    }
-    let misspelling = correct_service_account(pod);
-    default_service_account_name(pod);
-    misspelling
-}
-
-/// Renames a misspelt field for the service account.
+/// Renames a misspelt field for the service account. Then copies the deprecated `serviceAccount` to `serviceAccountName` where that is
+/// empty, as kube-apiserver does before it calls a webhook.
 fn correct_service_account(pod: &mut Value) -> Option<Misspelling> {
     const FIELDS: [&str; 2] = ["serviceAccountName", "serviceAccount"];
     let spec = pod.get_mut("spec")?.as_object_mut()?;
     let mut keys = spec.keys().filter(|key| !FIELDS.contains(&&***key));
-    let (key, field) = keys.find_map(|key| {
+    let misspelling = keys.find_map(|key| {
         let field = FIELDS.into_iter().find(|field| is_misspelling(key, field))?;
-        Some((key.clone(), field))
-    })?;
-    let value = spec.remove(&key)?;
-    spec.entry(field).or_insert(value);
-    Some(Misspelling { key, field })
+        Some(Misspelling { key: key.clone(), field })
+    });
+    if let Some(Misspelling { key, field }) = &misspelling
+        && let Some(value) = spec.remove(key)
+    {
+        spec.entry(*field).or_insert(value);
+    }
+    let [name, deprecated] = FIELDS.map(|field| spec.get(field).filter(|name| !name.is_null() && *name != ""));
+    if let (None, Some(name)) = (name, deprecated.cloned()) {
+        spec.insert(FIELDS[0].to_owned(), name);
+    }
+    misspelling
 }
 
 /// Whether a key is this field in another case, or with at most one wrong letter in six.
@@ -134,18 +125,6 @@ fn is_misspelling(key: &str, field: &str) -> bool {
     let bare = |text: &str| text.replace(['-', '_'], "").to_ascii_lowercase();
     // A much longer key is another word.
     key.len() < 2 * field.len() && strsim::osa_distance(&bare(key), &bare(field)) <= field.len() / 6
-}
-
-/// Copies the deprecated `serviceAccount` to `serviceAccountName` where that is empty, as kube-apiserver does before it calls
-/// a webhook.
-fn default_service_account_name(pod: &mut Value) {
-    let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else { return };
-    let is_empty = |value: &Value| value.is_null() || value == "";
-    if spec.get("serviceAccountName").is_none_or(is_empty)
-        && let Some(name) = spec.get("serviceAccount").filter(|name| !is_empty(name)).cloned()
-    {
-        spec.insert("serviceAccountName".to_owned(), name);
-    }
 }
 
 impl Misspelling {
@@ -224,16 +203,41 @@ impl CheckedPod<'_> {
         self.finding_at(rule, &self.place(pointer), message)
     }
 
-    /// Advice about a place in the document.
-    pub(super) fn advised_at(&self, place: &str, advice: Advice) -> Diagnostic {
-        let finding = self.finding_at(advice.rule, place, advice.text);
-        Diagnostic { fix: advice.fix.map(str::to_owned), ..finding.with_severity(advice.severity) }
-    }
-
     /// A finding about a place in the document.
     pub(super) fn finding_at(&self, rule: &'static Rule, place: &str, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { object: self.object.clone(), field: dotted(place), ..Diagnostic::new(rule, message) }
-            .at(self.document.location_of(place))
+        self.placed(place, Diagnostic::new(rule, message))
+    }
+
+    /// A finding of others, about a place in the document.
+    pub(super) fn placed(&self, place: &str, found: Diagnostic) -> Diagnostic {
+        Diagnostic { object: self.object.clone(), field: dotted(place), ..found }.at(self.document.location_of(place))
+    }
+
+    /// Advice about a place in the document.
+    pub(super) fn advised_at(&self, place: &str, Advice { rule, severity, text, fix, .. }: Advice) -> Diagnostic {
+        self.finding_at(rule, place, text).with_severity(severity).fixed(fix.map(str::to_owned))
+    }
+
+    /// What becomes of a credential spec that the pod names here.
+    pub(super) fn row(
+        &self,
+        pointer: &str,
+        slot: String,
+        spec: Option<&str>,
+        admitted: bool,
+        result: String,
+    ) -> ReportRow {
+        let location = self.document.location_of(&self.place(pointer));
+        let (line, file) = (location.line(), location.file);
+        ReportRow {
+            file,
+            line,
+            object: self.object.clone(),
+            slot,
+            credential_spec: spec.map(str::to_owned),
+            admitted,
+            result,
+        }
     }
 }
 
@@ -281,18 +285,18 @@ impl<'d> Search<'d> {
     fn object(&mut self, value: &'d Value, owner: Owner<'d>) {
         let is_owner = owner.depth == self.path.len();
         if is_owner && owner.is_pod() {
-            return self.add(value, owner, ["", ""]);
+            return self.add(value.clone(), owner, "");
         }
         if is_owner && owner.is_controlled() {
             return;
         }
         if is_owner && let Some(at) = owner.template() {
             // All fields of Kubernetes kinds are known, so an unknown field is always a mistake.
-            return value.pointer(at).into_iter().for_each(|pod| self.add(pod, owner, [at, ""]));
+            return value.pointer(at).into_iter().for_each(|pod| self.add(pod.clone(), owner, at));
         }
         let containers = value.pointer("/spec/containers").and_then(Value::as_array);
         if containers.is_some_and(|list| list.iter().all(Value::is_object)) {
-            return self.add(value, owner, ["", ""]);
+            return self.add(value.clone(), owner, "");
         }
         for (key, value) in value.as_object().into_iter().flatten() {
             // Metadata and status of the owner record the past.
@@ -302,33 +306,26 @@ impl<'d> Search<'d> {
         }
     }
 
-    /// Adds the pod at `at` below the current value; everything about it is below `root`.
-    fn add(&mut self, value: &'d Value, owner: Owner<'d>, [at, root]: [&str; 2]) {
+    /// Adds the pod at `at` below the current value, which contains everything about it.
+    fn add(&mut self, mut pod: Value, owner: Owner<'d>, at: &str) {
         if self.pods.len() == MAX_TEMPLATES {
             self.more += 1;
             return;
         }
-        let here = pointer(&self.path);
-        let (at, root) = (format!("{here}{at}"), format!("{here}{root}"));
-        let template = (!owner.is_pod()).then(|| format!("pod template {}", dotted(&at)));
-        let mut pod = value.clone();
+        let root = pointer(&self.path);
+        let at = format!("{root}{at}");
         let text = |pointer: &str| owner.value.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
         let name = text("/metadata/name").or_else(|| text("/metadata/generateName")).unwrap_or_default();
         let namespace = text("/metadata/namespace").unwrap_or(self.namespace).to_owned();
         let object = format!("{} {namespace}/{name}", owner.kind);
-        let misspelling = complete(&mut pod, template.is_some().then_some(name));
+        let misspelling = correct_service_account(&mut pod);
+        let (pod, template) = if owner.is_pod() {
+            (NewPod::new(&namespace, pod), None)
+        } else {
+            (NewPod::of_template(&namespace, pod, name), Some(format!("pod template {}", dotted(&at))))
+        };
         let document = self.document;
-        self.pods.push(CheckedPod {
-            document,
-            owner,
-            root,
-            at,
-            pod: NewPod::new(&namespace, pod),
-            namespace,
-            object,
-            template,
-            misspelling,
-        });
+        self.pods.push(CheckedPod { document, owner, root, at, pod, namespace, object, template, misspelling });
     }
 }
 

@@ -2,52 +2,38 @@
 //!
 //! Invariant: a pod whose author asks for no tickets gets no finding from here. `misplaced` finds a misspelt annotation.
 
-use std::sync::Arc;
-
+use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
     admission::{
-        Denial, SlotDenial,
+        Denial,
         pod::{
             Pod,
             tickets::{ANNOTATION, AUDIENCE},
         },
     },
-    credspec::{SpecName, lint::suggest_name, placeholder::is_placeholder},
+    credspec::{SpecName, lint::suggest_name, placeholder::is_placeholder, services},
     diagnostic::Diagnostic,
 };
+use serde_json::Value;
 
 use super::{
-    context::{CheckContext, denied},
-    placeholders::{Placeholders, TICKETS},
+    placeholders::TICKETS,
+    pods::{Decided, UNCHECKED, refused},
     sidecar,
-    template::CheckedPod,
 };
 use crate::shared::{
-    admission::Reviewed,
     credspecs::without_tickets,
-    output::{Report, ReportRow},
-    rules::{self, Fix, Names, instead_of},
+    names,
+    output::Report,
+    rules::{self, instead_of},
     walk::tickets::{NOT_ENABLED, NOT_INJECTED, lacks_sidecar},
     webhook::lacks_tickets,
-    world::is_unchecked,
 };
 
 const VOLUMES: &str = "/spec/volumes";
 
-/// Whether a denial of a pod is about its tickets, if it wants some.
-pub(super) fn is_of_tickets(denial: &Denial) -> bool {
-    matches!(
-        denial,
-        Denial::NotAuthorized { .. }
-            | Denial::AuthorizationFailed { .. }
-            | Denial::InvalidSpecName { .. }
-            | Denial::TicketsImpossible(_)
-            | Denial::TicketsUnavailable(_)
-    )
-}
-
 /// A credential spec that a pod asks for tickets of.
-struct TicketName<'p> {
+pub(super) struct TicketName<'p> {
     name: &'p str,
     /// Its place in the pod.
     at: &'static str,
@@ -56,7 +42,7 @@ struct TicketName<'p> {
 }
 
 /// The names of the annotation and of the tokens.
-fn asked(pod: &Pod) -> Vec<TicketName<'_>> {
+pub(super) fn asked(pod: &Pod) -> Vec<TicketName<'_>> {
     let by_annotation = pod.tickets();
     let annotation =
         by_annotation.map(|name| TicketName { name, at: TICKETS, slot: format!("annotation {ANNOTATION}") });
@@ -67,7 +53,7 @@ fn asked(pod: &Pod) -> Vec<TicketName<'_>> {
 
 impl TicketName<'_> {
     /// Whether a denial of the pod is about this name.
-    fn is_denied_by(&self, denial: &Denial) -> bool {
+    pub(super) fn is_denied_by(&self, denial: &Denial) -> bool {
         match denial {
             Denial::NotAuthorized { spec, .. } | Denial::AuthorizationFailed { spec, .. } => spec.as_str() == self.name,
             Denial::InvalidSpecName { place, .. } => *place == self.slot && SpecName::parse(self.name).is_none(),
@@ -91,16 +77,8 @@ impl TicketName<'_> {
 }
 
 /// Reports the credential specs that the pod asks for tickets of, and a sidecar that was written by hand.
-pub(super) async fn check(
-    checked: &CheckedPod<'_>,
-    pod: &Pod,
-    (denials, reviewed): (&[SlotDenial], &Reviewed),
-    placeholders: &Placeholders,
-    context: &CheckContext,
-    report: &mut Report,
-) {
-    let of_pod: Vec<&Denial> = denials.iter().filter(|found| found.slot.is_none()).map(|found| &found.denial).collect();
-    let mut all = asked(pod);
+pub(super) async fn check(decided: &Decided<'_>, mut all: Vec<TicketName<'_>>, report: &mut Report) {
+    let Decided { checked, pod, context, reviewed, placeholders, .. } = decided;
     if lacks_sidecar(pod) {
         let found = if context.replica_is(lacks_tickets).await {
             Some((&rules::TICKETS_NOT_ENABLED, NOT_ENABLED))
@@ -114,38 +92,28 @@ pub(super) async fn check(
     }
     all.retain(|asked| !placeholders.explain(asked.at));
     for (index, asked) in all.iter().enumerate() {
-        let missing = match SpecName::parse(asked.name) {
-            Some(spec) => no_tickets(checked, asked, &spec, context).await,
-            None => None,
-        };
+        let missing = no_tickets(decided, asked).await;
         // A permission for a name that does not exist says nothing.
         let is_missing = missing.as_ref().is_some_and(|found| *found.rule != rules::TICKET_SERVICES);
-        let is_of_use =
-            |denial: &Denial| matches!(denial, Denial::NotAuthorized { .. } | Denial::AuthorizationFailed { .. });
-        let own = of_pod.iter().filter(|denial| asked.is_denied_by(denial) && !(is_missing && is_of_use(denial)));
-        let own: Vec<&Denial> = own.copied().collect();
+        let is_of_use = |denial: &Denial| {
+            is_missing && matches!(denial, Denial::NotAuthorized { .. } | Denial::AuthorizationFailed { .. })
+        };
+        let own = decided.denials_of(None).filter(|denial| asked.is_denied_by(denial) && !is_of_use(denial));
+        let own: Vec<&Denial> = own.collect();
         let result = match (own.first(), &missing) {
-            (Some(denial), _) if is_unchecked(denial) => "could not be checked".to_owned(),
-            (Some(denial), _) => format!("refused, {}: {}", denial.code(), denial.reason()),
-            (None, Some(found)) if *found.rule == rules::NOT_CHECKED => "could not be checked".to_owned(),
+            (Some(denial), _) => refused(denial),
+            (None, Some(found)) if *found.rule == rules::NOT_CHECKED => UNCHECKED.to_owned(),
             (None, Some(found)) => format!("gets no tickets: {}", found.rule.id),
             (None, None) => reviewed.silence().unwrap_or("gets tickets").to_owned(),
         };
-        report.places.push(ReportRow {
-            file: Arc::clone(&checked.document.location.file),
-            line: checked.document.location_of(&checked.place(asked.at)).line(),
-            object: checked.object.clone(),
-            slot: asked.slot.clone(),
-            credential_spec: Some(asked.name.to_owned()),
-            admitted: own.is_empty() && !reviewed.is_refused(),
-            result,
-        });
+        let admitted = own.is_empty() && !reviewed.is_refused();
+        report.places.push(checked.row(asked.at, asked.slot.clone(), Some(asked.name), admitted, result));
         // What makes tickets impossible is said once.
         let is_new = |denial: &&Denial| {
             index == 0 || !matches!(denial, Denial::TicketsImpossible(_) | Denial::TicketsUnavailable(_))
         };
         for denial in own.into_iter().filter(is_new) {
-            let found = denied(checked, pod, (None, None), asked.at, denial, &context.world);
+            let found = decided.denied(None, asked.at, denial).await;
             let is_name = matches!(denial, Denial::InvalidSpecName { .. });
             report.findings.push(if is_name { found.with_fix(asked.right()) } else { found });
         }
@@ -155,28 +123,19 @@ pub(super) async fn check(
 }
 
 /// The finding that a credential spec is missing, or that its owner did not opt in.
-async fn no_tickets(
-    checked: &CheckedPod<'_>,
-    asked: &TicketName<'_>,
-    spec: &SpecName,
-    context: &CheckContext,
-) -> Option<Diagnostic> {
-    match context.services(spec).await {
-        Ok(annotation) => {
-            let (message, fix) = without_tickets(spec, annotation.as_deref())?;
-            Some(checked.finding(&rules::TICKET_SERVICES, asked.at, message).with_fix(fix))
-        }
-        Err(Some(denial)) => {
-            if let Some(file) = context.unread_file(Some(&denial)) {
-                let message = format!("cred spec {spec} is in no file that could be read: it may be in {file}");
-                return Some(checked.finding(&rules::NOT_CHECKED, asked.at, message));
-            }
-            let nearest = context.nearest_spec(spec.as_str()).await;
-            let nearest = nearest.map(|nearest| format!("{ANNOTATION}: {nearest}")).filter(|_| asked.at == TICKETS);
-            let other = || rules::fix(&rules::SPEC_MISSING, &Names::of_denial(&denial)).and_then(Fix::in_manifest);
-            let fix = nearest.or_else(other);
-            Some(checked.finding(&rules::SPEC_MISSING, asked.at, denial.to_string()).fixed(fix))
-        }
-        Err(None) => None,
+async fn no_tickets(decided: &Decided<'_>, asked: &TicketName<'_>) -> Option<Diagnostic> {
+    let Decided { checked, context, .. } = decided;
+    let spec = SpecName::parse(asked.name)?;
+    let read = context.world.find(&format!("{}/{spec}", collection())).await;
+    let object: Option<Value> = match context.read(read, &format!("credential spec {spec}")) {
+        Err(_) if context.world.has_cluster() => return None,
+        read => read.unwrap_or_default(),
+    };
+    if let Some(object) = object {
+        let (message, fix) = without_tickets(&spec, services::listed(&object))?;
+        return Some(checked.finding(&rules::TICKET_SERVICES, asked.at, message).with_fix(fix));
     }
+    let found = decided.denied(None, asked.at, &Denial::SpecMissing(spec.clone())).await;
+    let nearest = names::nearest_in(&context.world, &collection(), spec.as_str()).await.filter(|_| asked.at == TICKETS);
+    Some(found.fixed(nearest.map(|nearest| format!("{ANNOTATION}: {nearest}"))))
 }

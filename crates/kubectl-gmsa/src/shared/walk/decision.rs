@@ -18,7 +18,7 @@ use crate::shared::{
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
     admission::{Denial, SpecFact, pod::Pod},
-    credspec::{SpecName, is_dns_subdomain, services},
+    credspec::{SpecName, services},
     diagnostic::{Check, Diagnostic, Rule},
 };
 
@@ -112,26 +112,18 @@ async fn without_services(world: &World, pod: &Pod) -> Read<Option<Diagnostic>> 
 }
 
 async fn missing_class(world: &World, pod: &Value) -> Read<Option<Diagnostic>> {
-    let name = pod.pointer("/spec/runtimeClassName").and_then(Value::as_str).filter(|name| is_dns_subdomain(name));
-    let Some(name) = name else { return Ok(None) };
-    let found: Option<Value> = world.find(&format!("/apis/node.k8s.io/v1/runtimeclasses/{name}")).await?;
-    let text = || format!("there is no runtime class {name:?}: the API server refuses the pod");
-    Ok(found.is_none().then(|| rules::found(&rules::RUNTIME_CLASS_MISSING, text(), &Names::default())))
+    let name = pod.pointer("/spec/runtimeClassName").and_then(Value::as_str);
+    let text = || format!("there is no runtime class {:?}: the API server refuses the pod", name.unwrap_or_default());
+    let is_missing = world.runtime_class(name).await? == Some(None);
+    Ok(is_missing.then(|| rules::found(&rules::RUNTIME_CLASS_MISSING, text(), &Names::default())))
 }
 
 async fn missing_account(world: &World, namespace: &str, account: &str) -> Read<Option<Diagnostic>> {
-    // Every namespace has `default`.
-    if account == "default" || !is_dns_subdomain(account) {
-        return Ok(None);
-    }
-    let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}");
-    if world.find::<Value>(&path).await?.is_some() {
-        return Ok(None);
-    }
     let text =
-        format!("there is no service account {account} in namespace {namespace}: the API server refuses the pod");
+        || format!("there is no service account {account} in namespace {namespace}: the API server refuses the pod");
     let names = Names { namespace: Some(namespace), service_account: Some(account), ..Names::default() };
-    Ok(Some(rules::found(&rules::SERVICE_ACCOUNT_MISSING, text, &names)))
+    let is_missing = world.lacks_account(namespace, account).await?;
+    Ok(is_missing.then(|| rules::found(&rules::SERVICE_ACCOUNT_MISSING, text(), &names)))
 }
 
 /// `nearest` is the most similar name of an existing credential spec.

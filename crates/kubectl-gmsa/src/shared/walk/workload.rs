@@ -215,7 +215,7 @@ fn assemble(
             let ObjectMeta { namespace, name, .. } = object.metadata.clone();
             let makers = if kind.below().is_none() { vec![Maker::of(&object)] } else { Vec::new() };
             let namespace = namespace?;
-            let template = NewPod::new(&namespace, object.pod());
+            let template = object.pod(&namespace);
             Some(WorkloadTree { kind, namespace, name: name?, template, object, makers })
         })
         .collect();

@@ -4,7 +4,7 @@
 use std::{cell::RefCell, collections::HashMap, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use futures::future::{BoxFuture, FutureExt as _, join_all, ready};
+use futures::future::join_all;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -23,7 +23,7 @@ use gmsa_core::{
         Decision, Denial, Enforcement, Fact, Failure, Known, Question, ServiceAccount, Settings, Sidecar, SlotDenial,
         Source, TicketSettings,
     },
-    credspec::{GROUP, KIND, SpecName, VERSION},
+    credspec::{GROUP, KIND, SpecName, VERSION, is_dns_subdomain},
 };
 
 const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
@@ -72,8 +72,8 @@ pub fn is_unchecked(denial: &Denial) -> bool {
 
 /// Where facts are looked up, and those that are known.
 pub(super) struct FactSource {
-    resolver: Arc<dyn Resolver>,
-    authorizer: Arc<dyn Authorizer>,
+    resolver: Read<Arc<dyn Resolver>>,
+    authorizer: Read<Arc<dyn Authorizer>>,
     /// The time limit of a call.
     timeout: Duration,
     specs: RefCell<HashMap<SpecName, Resolved>>,
@@ -81,7 +81,7 @@ pub(super) struct FactSource {
 }
 
 impl FactSource {
-    fn new(resolver: Arc<dyn Resolver>, authorizer: Arc<dyn Authorizer>, timeout: Duration) -> Self {
+    fn new(resolver: Read<Arc<dyn Resolver>>, authorizer: Read<Arc<dyn Authorizer>>, timeout: Duration) -> Self {
         Self { resolver, authorizer, timeout, specs: RefCell::default(), uses: RefCell::default() }
     }
 }
@@ -89,7 +89,7 @@ impl FactSource {
 impl World {
     /// The world of manifests, in which nothing but these facts is known.
     pub fn of_files(specs: CredentialSpecs, rbac: Rbac, namespace: String) -> Self {
-        let facts = FactSource::new(Arc::new(specs), Arc::new(rbac), Duration::ZERO);
+        let facts = FactSource::new(Ok(Arc::new(specs)), Ok(Arc::new(rbac)), Duration::ZERO);
         Self::new(Base::Files, facts.into(), namespace)
     }
 
@@ -100,21 +100,16 @@ impl World {
     /// The facts of its source. For a bundle, permissions follow from its roles and bindings.
     async fn of_base(&self) -> FactSource {
         if let Base::Live(live) = &self.seen.base {
-            return FactSource::new(live.api.clone(), live.api.clone(), live.timeout);
+            return FactSource::new(Ok(live.api.clone()), Ok(live.api.clone()), live.timeout);
         }
         let version = format!("{GROUP}/{VERSION}");
-        let specs: Arc<dyn Resolver> = match self.list(&collection()).await {
-            Ok(specs) => {
-                let document = |spec: &Value| Document::of_api(KIND, &version, KIND, spec);
-                let documents: Vec<Document> = specs.iter().map(document).collect();
-                Arc::new(CredentialSpecs::from_documents(&documents).0)
-            }
-            Err(unread) => Arc::new(LeftOut(unread)),
-        };
-        let rbac: Arc<dyn Authorizer> = match self.roles_and_bindings().await {
-            Ok(found) => Arc::new(Rbac::from_documents(&found.documents).0),
-            Err(unread) => Arc::new(LeftOut(unread)),
-        };
+        let specs = self.list(&collection()).await.map(|specs| -> Arc<dyn Resolver> {
+            let document = |spec: &Value| Document::of_api(KIND, &version, KIND, spec);
+            let documents: Vec<Document> = specs.iter().map(document).collect();
+            Arc::new(CredentialSpecs::from_documents(&documents).0)
+        });
+        let rbac = self.roles_and_bindings().await;
+        let rbac = rbac.map(|found| -> Arc<dyn Authorizer> { Arc::new(Rbac::from_documents(&found.documents).0) });
         FactSource::new(specs, rbac, Duration::ZERO)
     }
 
@@ -157,7 +152,10 @@ impl World {
         if let Some(known) = facts.specs.borrow().get(name) {
             return known.clone();
         }
-        let found = facts.resolver.resolve(name, Freshness::Any, Instant::now() + facts.timeout).await;
+        let found = match &facts.resolver {
+            Ok(resolver) => resolver.resolve(name, Freshness::Any, Instant::now() + facts.timeout).await,
+            Err(unread) => left_out(unread),
+        };
         facts.specs.borrow_mut().insert(name.clone(), found.clone());
         found
     }
@@ -168,9 +166,30 @@ impl World {
         if let Some(known) = facts.uses.borrow().get(&key) {
             return known.clone();
         }
-        let found = facts.authorizer.may_use(account, name, Instant::now() + facts.timeout).await;
+        let found = match &facts.authorizer {
+            Ok(authorizer) => authorizer.may_use(account, name, Instant::now() + facts.timeout).await,
+            Err(unread) => left_out(unread),
+        };
         facts.uses.borrow_mut().insert(key, found.clone());
         found
+    }
+
+    /// Whether a service account is missing; among manifests only if they hold others of its namespace. Every namespace has `default`.
+    pub async fn lacks_account(&self, namespace: &str, name: &str) -> Read<bool> {
+        if name == "default" || !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
+            return Ok(false);
+        }
+        let list = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+        match self.find::<Value>(&format!("{list}/{name}")).await {
+            Err(_) if !self.has_cluster() => self.list::<Value>(&list).await.map(|_| true),
+            found => Ok(found?.is_none()),
+        }
+    }
+
+    /// The runtime class of this name: `None` without a valid name, and `Some(None)` if it is missing.
+    pub async fn runtime_class(&self, name: Option<&str>) -> Read<Option<Option<Value>>> {
+        let Some(name) = name.filter(|name| is_dns_subdomain(name)) else { return Ok(None) };
+        self.find(&format!("/apis/node.k8s.io/v1/runtimeclasses/{name}")).await.map(Some)
     }
 
     /// Reads all roles and bindings.
@@ -186,24 +205,8 @@ impl World {
     }
 }
 
-/// Answers for facts that a bundle does not have.
-struct LeftOut(Unread);
-
-impl LeftOut {
-    fn known<F: From<Failure>>(&self) -> Known<F> {
-        let failure = Failure { refused: self.0.code, ..Failure::new(&*self.0.cause) };
-        Known { fact: failure.into(), source: Source::Files }
-    }
-}
-
-impl Resolver for LeftOut {
-    fn resolve<'a>(&'a self, _: &'a SpecName, _: Freshness, _: Instant) -> BoxFuture<'a, Resolved> {
-        ready(self.known()).boxed()
-    }
-}
-
-impl Authorizer for LeftOut {
-    fn may_use<'a>(&'a self, _: &'a ServiceAccount, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
-        ready(self.known()).boxed()
-    }
+/// The answer for a fact that a bundle does not have.
+fn left_out<F: From<Failure>>(unread: &Unread) -> Known<F> {
+    let failure = Failure { refused: unread.code, ..Failure::new(&*unread.cause) };
+    Known { fact: failure.into(), source: Source::Files }
 }

@@ -8,9 +8,10 @@ use k8s_openapi::{
 };
 use kube::core::{Selector, SelectorExt as _};
 use serde::{Deserialize, Deserializer, de::Error as _};
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, value::RawValue};
 
 use crate::shared::{
+    admission::NewPod,
     kinds::Kind,
     unread::Read,
     world::{Owned, World},
@@ -235,17 +236,9 @@ impl ClusterWorkload {
         }
     }
 
-    /// Its pod template as a pod; null, which is no pod, if the template cannot be read.
-    pub fn pod(&self) -> Value {
+    /// A pod of its template; what cannot be read as a template is no pod.
+    pub fn pod(&self, namespace: &str) -> NewPod {
         let template = self.template().and_then(|template| serde_json::from_str(template.get()).ok());
-        let mut pod: Value = template.unwrap_or_default();
-        let [labels, annotations] = ["/metadata/labels", "/metadata/annotations"].map(|at| pod.pointer(at).cloned());
-        if let Value::Object(fields) = &mut pod {
-            // The controller sets the name.
-            let name = format!("{}-", self.metadata.name.as_deref().unwrap_or_default());
-            let metadata = json!({"generateName": name, "labels": labels, "annotations": annotations});
-            fields.insert("metadata".to_owned(), metadata);
-        }
-        pod
+        NewPod::of_template(namespace, template.unwrap_or_default(), self.metadata.name.as_deref().unwrap_or_default())
     }
 }
