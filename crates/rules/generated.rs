@@ -1333,6 +1333,20 @@ RuleEntry { rule: &core::TICKET_DOMAIN, words: &[
     Message("cred spec * is of the domain * which the broker does not have"),
 ], remedies: &[
 ] },
+RuleEntry { rule: &core::TICKET_REFERRAL, words: &[
+    Message("the kdc of * refers * to * which `referrals` of * does not list"),
+    Message("the kdc of * refers * to * which was asked already"),
+    Message("other realms: the broker asks no more"),
+    Message("the kdc of * gives no ticket for"),
+], remedies: &[
+    (&["which was asked already", "leads back to"], "Two domains hold the other one responsible for this name: look at the name suffix routing of their trust, and where the service principal name is registered (`setspn -Q SPN` in each)."),
+    (&["the broker asks no more"], "Make a shortcut trust between the two domains: the way from one to the other leads through too many."),
+    (&["no trust lets accounts of"], "The domain of the service must trust the domain of the account: `Get-ADTrust -Filter *` shows the direction. In a forest trust, the name suffix of the host must be routed to the other forest."),
+    (&["selective authentication"], "Give the account the right `Allowed to authenticate` on the computer of the service, or choose forest-wide authentication for the trust, and look at its direction: `Get-ADTrust -Filter *`."),
+    (&["different secrets"], "Reset the secret of the trust on both sides: `netdom trust`, with `/reset` and `/passwordT`."),
+    (&["the account of"], "Give the account of the service AES keys, and set its password again: `Set-ADUser NAME -KerberosEncryptionType AES128,AES256`."),
+    (&["has no aes keys", "keys of different types"], "Allow AES on both sides of the trust, on a domain controller of each: `ksetup /setenctypeattr OTHER.DOMAIN AES256-CTS-HMAC-SHA1-96 AES128-CTS-HMAC-SHA1-96`."),
+] },
 RuleEntry { rule: &core::TICKET_RATE, words: &[
     Message("too many requests of this pod: it has"),
     Message("too many pods ask for tickets at the moment"),

@@ -55,6 +55,7 @@ annotations:
 {{- $domain := dict "name" $given.name "user" $given.user "passwordFile" ($given.passwordFile | default (printf "/passwords/%d/password" $index)) -}}
 {{- with $given.controllers }}{{ $_ := set $domain "controllers" . }}{{ end -}}
 {{- with $given.accounts }}{{ $_ := set $domain "accounts" . }}{{ end -}}
+{{- with $given.referrals }}{{ $_ := set $domain "referrals" . }}{{ end -}}
 {{- $_ := set $domain "caFile" (printf (ternary "/cas/%d/ca.crt" "/config/ca-%d.crt" (not (empty $given.caConfigMap))) $index) -}}
 {{- $domains = append $domains $domain -}}
 {{- end -}}

@@ -3,7 +3,7 @@
 use time::UtcDateTime;
 use zeroize::Zeroizing;
 
-use crate::{Principal, Ticket};
+use crate::{PrincipalName, Realm, Ticket};
 
 /// Version 4, and a header with one field: a time offset of zero.
 const HEADER: [u8; 16] = [5, 4, 0, 12, 0, 1, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -12,20 +12,23 @@ const HEADER: [u8; 16] = [5, 4, 0, 12, 0, 1, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0];
 const FIXED: usize = 64;
 
 /// The content of a cache with these tickets, which are of one client; empty without tickets. It is wiped when dropped: it holds session keys.
+///
+/// A ticket of another realm stands in it twice, under the service's realm and under the client's: clients that do not know the service's realm
+/// look for it under their own.
 pub fn ccache(tickets: &[Ticket]) -> Zeroizing<Vec<u8>> {
     let Some(first) = tickets.first() else { return Zeroizing::default() };
-    let client = principal(&first.client);
-    let principals = |ticket: &Ticket| [client.clone(), principal(&ticket.service)].concat();
-    let principals: Vec<Vec<u8>> = tickets.iter().map(principals).collect();
-    let sizes = tickets
+    let client = principal(&first.client.name, &first.client.realm);
+    let principals = |ticket: &Ticket, realm| [client.clone(), principal(&ticket.service.name, realm)].concat();
+    let entries = tickets.iter().flat_map(|ticket| ticket.realms().map(move |realm| (ticket, realm)));
+    let entries: Vec<(&Ticket, Vec<u8>)> = entries.map(|(ticket, realm)| (ticket, principals(ticket, realm))).collect();
+    let sizes = entries
         .iter()
-        .zip(&principals)
         .map(|(ticket, names)| names.len() + ticket.session_key.as_bytes().len() + ticket.encoded.len() + FIXED);
     // It never moves while it is written, so that no copy of a key is left.
     let mut cache = Zeroizing::new(Vec::with_capacity(HEADER.len() + client.len() + sizes.sum::<usize>()));
     cache.extend_from_slice(&HEADER);
     cache.extend_from_slice(&client);
-    for (ticket, names) in tickets.iter().zip(&principals) {
+    for (ticket, names) in &entries {
         cache.extend_from_slice(names);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "17 or 18")]
         cache.extend_from_slice(&(ticket.session_key.etype().number() as u16).to_be_bytes());
@@ -43,8 +46,7 @@ pub fn ccache(tickets: &[Ticket]) -> Zeroizing<Vec<u8>> {
     cache
 }
 
-fn principal(principal: &Principal) -> Vec<u8> {
-    let Principal { name, realm } = principal;
+fn principal(name: &PrincipalName, realm: &Realm) -> Vec<u8> {
     let mut bytes = name.name_type.to_be_bytes().to_vec();
     bytes.extend(length(name.parts.len()));
     data(&mut bytes, realm.as_str().as_bytes());

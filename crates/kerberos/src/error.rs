@@ -6,7 +6,7 @@ use crate::{KdcError, KdcRefusal};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("no KDC is configured")]
+    #[error("none is configured, and the DNS names none")]
     NoKdc,
     #[error("cannot connect to the KDC {0}")]
     Unreachable(SocketAddr, #[source] io::Error),

@@ -66,6 +66,14 @@ impl PrincipalName {
         Self { name_type: Self::NT_SRV_INST, parts: vec!["krbtgt".to_owned(), realm.0.clone()] }
     }
 
+    /// An encoded `krbtgt` of a realm, in a referral to its KDCs.
+    pub(crate) fn read_krbtgt(encoded: DerReader<'_>) -> Option<Self> {
+        let mut parts = encoded.sequence()?.field(1)?.sequence()?;
+        parts.read(der::STRING)?;
+        let realm = Realm::from_domain(std::str::from_utf8(parts.read(der::STRING)?).ok()?)?;
+        Some(Self::krbtgt(&realm)).filter(|krbtgt| krbtgt.matches(encoded))
+    }
+
     fn new<'p>(name_type: i32, parts: impl IntoIterator<Item = &'p str>) -> Option<Self> {
         let parts: Vec<String> = parts.into_iter().map(str::to_owned).collect();
         let is_name = |part: &String| !part.is_empty() && !part.contains(|c: char| c.is_control());

@@ -1,18 +1,22 @@
 //! `AS-REP` and `TGS-REP` (RFC 4120, 5.4.2).
 //!
-//! Invariant: a ticket is made only of a reply that is for the request: its realm, client, service and nonce are compared, and what is encrypted
+//! Invariant: a ticket is made only of a reply that is for the request: its realms, client, service and nonce are compared, and what is encrypted
 //! decrypts with the expected key for the expected usage.
 
 use time::UtcDateTime;
 
-use crate::{EncryptionType, Error, Key, Principal, PrincipalName, Ticket, der::DerReader};
+use crate::{EncryptionType, Error, Key, Principal, PrincipalName, Realm, Ticket, der::DerReader};
 
 /// The values that a reply must have.
 pub struct Expected<'r> {
     pub usage: u32,
     pub nonce: u32,
     pub client: &'r Principal,
+    /// The realm of the KDC that was asked.
+    pub realm: &'r Realm,
     pub service: &'r PrincipalName,
+    /// Whether the ticket can be one for the KDCs of another realm.
+    pub with_referrals: bool,
 }
 
 /// `KDC-REP`, in which nothing is verified.
@@ -64,22 +68,25 @@ impl<'m> KdcReply<'m> {
 
     /// The ticket, once everything agrees.
     pub fn ticket(&self, expected: &Expected<'_>, key: &Key) -> Result<Ticket, Error> {
-        let Principal { name, realm } = expected.client;
+        let Expected { client, realm, .. } = expected;
         let same = |is: bool, what| if is { Ok(()) } else { Err(Error::Mismatch(what)) };
         let (ticket_realm, ticket_service) = service_of(self.ticket).ok_or(Error::Malformed("ticket"))?;
-        same(self.crealm == realm.as_str().as_bytes(), "realm")?;
-        same(name.matches(self.cname), "client")?;
+        same(self.crealm == client.realm.as_str().as_bytes(), "realm")?;
+        same(client.name.matches(self.cname), "client")?;
         same(ticket_realm == realm.as_str().as_bytes(), "realm")?;
-        same(expected.service.matches(ticket_service), "service")?;
         same(self.enc_part.etype == i64::from(key.etype().number()), "encryption type")?;
         let text = key.decrypt(expected.usage, self.enc_part.cipher)?;
         let part = EncKdcRepPart::read(&text).ok_or(Error::Malformed("encrypted part"))?;
         same(part.nonce == i64::from(expected.nonce), "nonce")?;
         same(part.srealm == realm.as_str().as_bytes(), "realm")?;
-        same(expected.service.matches(part.sname), "service")?;
+        // A referral counts only by what is encrypted.
+        let referral = || PrincipalName::read_krbtgt(part.sname).filter(|_| expected.with_referrals);
+        let asked = Some(expected.service).filter(|service| service.matches(part.sname)).cloned();
+        let service = asked.or_else(referral).ok_or(Error::Mismatch("service"))?;
+        same(service.matches(ticket_service), "service")?;
         Ok(Ticket {
-            client: expected.client.clone(),
-            service: Principal { name: expected.service.clone(), realm: realm.clone() },
+            client: (*client).clone(),
+            service: Principal { name: service, realm: (*realm).clone() },
             session_key: part.key,
             flags: part.flags,
             authtime: part.authtime,

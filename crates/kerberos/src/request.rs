@@ -1,12 +1,12 @@
 //! `AS-REQ` and `TGS-REQ` (RFC 4120, 5.4.1): what is sent, and how its answer is read.
 //!
-//! Invariants: no option is asked for, so tickets are neither forwardable nor renewable nor proxiable; what is sent holds no secret in clear.
+//! Invariants: the only option is `canonicalize`, where referrals are followed, so tickets are neither forwardable nor renewable nor proxiable; what is sent holds no secret in clear.
 //! There is no subkey: a reply for another request has another nonce.
 
 use time::UtcDateTime;
 
 use crate::{
-    EncryptionType, Error, KdcError, KdcRefusal, Key, Password, Principal, PrincipalName, Ticket,
+    EncryptionType, Error, KdcError, KdcRefusal, Key, Password, Principal, PrincipalName, Realm, Ticket,
     der::{application, field, flags, integer, octets, sequence, string, time},
     kdc_error::etype_info2,
     key::{random, usage},
@@ -22,6 +22,8 @@ const AP_REQ: u8 = 14;
 const AUTHENTICATOR: u8 = 2;
 const PA_TGS_REQ: i64 = 1;
 const PA_ENC_TIMESTAMP: i64 = 2;
+/// Of `KDCOptions`: the answer can be a referral (RFC 6806, 8).
+const CANONICALIZE: u32 = 0x0001_0000;
 
 /// A request, and what its answer must agree with.
 pub struct KdcRequest {
@@ -30,7 +32,10 @@ pub struct KdcRequest {
     reply: u8,
     nonce: u32,
     client: Principal,
+    /// That of the KDC.
+    realm: Realm,
     service: PrincipalName,
+    with_referrals: bool,
     created: UtcDateTime,
 }
 
@@ -49,7 +54,7 @@ impl KdcRequest {
         let nonce = nonce()?;
         // With another type, the KDC would encrypt the reply with another key.
         let etypes = key.map_or(EncryptionType::ALL.to_vec(), |key| vec![key.etype()]);
-        let body = req_body(Some(&client.name), client, &service, till, nonce, &etypes);
+        let body = req_body(Some(&client.name), &client.realm, 0, &service, till, nonce, &etypes);
         let padata = match key {
             Some(key) => {
                 let timestamp = sequence(&[field(0, &time(created)), field(1, &integer(created.microsecond().into()))]);
@@ -58,22 +63,33 @@ impl KdcRequest {
             None => Vec::new(),
         };
         let bytes = message(AS_REQ, &padata, &body);
-        Ok(Self { bytes, reply: AS_REP, nonce, client: client.clone(), service, created })
+        let (client, realm) = (client.clone(), client.realm.clone());
+        Ok(Self { bytes, reply: AS_REP, nonce, client, realm, service, with_referrals: false, created })
     }
 
-    /// Asks for a ticket for a service, with a TGT.
+    /// Asks for a ticket for a service, with a TGT, a KDC of the realm that takes it. With referrals, the ticket can be a TGT of another realm.
     ///
     /// # Errors
     /// As [`Self::as_req`].
     pub fn tgs_req(
         tgt: &Ticket,
         service: &PrincipalName,
+        with_referrals: bool,
         created: UtcDateTime,
         till: UtcDateTime,
     ) -> Result<Self, Error> {
+        let realm = tgt.granting_realm().unwrap_or_else(|| tgt.service.realm.clone());
         let Ticket { client, session_key, encoded, .. } = tgt;
         let nonce = nonce()?;
-        let body = req_body(None, client, service, till, nonce, &EncryptionType::ALL);
+        let body = req_body(
+            None,
+            &realm,
+            if with_referrals { CANONICALIZE } else { 0 },
+            service,
+            till,
+            nonce,
+            &EncryptionType::ALL,
+        );
         let checksum = sequence(&[
             field(0, &integer(session_key.etype().checksum().into())),
             field(1, &octets(&session_key.checksum(usage::TGS_REQ_AUTH_CKSUM, &body)?)),
@@ -95,7 +111,8 @@ impl KdcRequest {
             field(4, &encrypted_data(session_key, usage::TGS_REQ_AUTH, &authenticator)?),
         ]);
         let bytes = message(TGS_REQ, &[pa_data(PA_TGS_REQ, &application(AP_REQ, &ap_req))], &body);
-        Ok(Self { bytes, reply: TGS_REP, nonce, client: client.clone(), service: service.clone(), created })
+        let (client, service) = (client.clone(), service.clone());
+        Ok(Self { bytes, reply: TGS_REP, nonce, client, realm, service, with_referrals, created })
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -108,8 +125,9 @@ impl KdcRequest {
     /// Where the KDC refuses, or the answer is broken, for another request, or from a sender that does not know the key.
     pub fn ticket(&self, answer: &[u8], key: &Key) -> Result<Ticket, Error> {
         let usage = if self.reply == AS_REP { usage::AS_REP_ENCPART } else { usage::TGS_REP_ENCPART_SESSKEY };
-        let Self { nonce, client, service, .. } = self;
-        self.read(answer)?.ticket(&Expected { usage, nonce: *nonce, client, service }, key)
+        let Self { nonce, client, realm, service, with_referrals, .. } = self;
+        let (nonce, with_referrals) = (*nonce, *with_referrals);
+        self.read(answer)?.ticket(&Expected { usage, nonce, client, realm, service, with_referrals }, key)
     }
 
     /// The key of the account, made of its password as the answer to an `AS-REQ` without a key says.
@@ -146,7 +164,8 @@ impl KdcRequest {
 /// `KDC-REQ-BODY`. Only an `AS-REQ` names the client.
 fn req_body(
     cname: Option<&PrincipalName>,
-    client: &Principal,
+    realm: &Realm,
+    options: u32,
     service: &PrincipalName,
     till: UtcDateTime,
     nonce: u32,
@@ -154,9 +173,9 @@ fn req_body(
 ) -> Vec<u8> {
     let etypes: Vec<Vec<u8>> = etypes.iter().map(|etype| integer(etype.number().into())).collect();
     sequence(&[
-        field(0, &flags(0)),
+        field(0, &flags(options)),
         cname.map(|name| field(1, &name.encode())).unwrap_or_default(),
-        field(2, &string(client.realm.as_str())),
+        field(2, &string(realm.as_str())),
         field(3, &service.encode()),
         field(5, &time(till)),
         field(7, &integer(nonce.into())),

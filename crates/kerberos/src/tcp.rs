@@ -58,13 +58,19 @@ impl Kdcs {
         request.ticket(&self.ask(&request).await?, key)
     }
 
-    /// A ticket for a service, which ends with the TGT at the latest.
+    /// A ticket for a service, which ends with the TGT at the latest. With referrals, it can be a TGT of another realm instead.
     ///
     /// # Errors
     /// As [`Self::tgt`].
-    pub async fn service_ticket(&self, tgt: &Ticket, service: &PrincipalName, life: Duration) -> Result<Ticket, Error> {
+    pub async fn service_ticket(
+        &self,
+        tgt: &Ticket,
+        service: &PrincipalName,
+        with_referrals: bool,
+        life: Duration,
+    ) -> Result<Ticket, Error> {
         let now = UtcDateTime::now();
-        let request = KdcRequest::tgs_req(tgt, service, now, later(now, life))?;
+        let request = KdcRequest::tgs_req(tgt, service, with_referrals, now, later(now, life))?;
         request.ticket(&self.ask(&request).await?, &tgt.session_key)
     }
 

@@ -32,6 +32,8 @@ pub enum Conduct {
     Honest,
     /// Refuses with this code, and a status of Windows.
     Refuse(i64, Option<u32>),
+    /// Refuses tickets for services with this code.
+    RefuseServices(i64),
     /// Refuses with this code once the password is proven.
     RefuseProven(i64, Option<u32>),
     /// Reads, and never answers.
@@ -67,6 +69,9 @@ pub enum Lie {
     EncryptionType,
     OtherKey,
     OtherUsage,
+    /// A ticket for the service, which is a referral by what is encrypted, and the other way round.
+    InnerReferral,
+    OuterReferral,
 }
 
 /// A KDC that ends with the test.
@@ -82,6 +87,9 @@ struct State {
     clock: Duration,
     accounts: BTreeMap<String, Salted>,
     services: Vec<String>,
+    /// Other realms that a service is in, and the keys of the trusts with realms.
+    referrals: BTreeMap<String, String>,
+    trusts: BTreeMap<String, Key>,
     own: Key,
     most: Duration,
     /// What was asked for, by whom.
@@ -159,6 +167,21 @@ impl Kdc {
         self.state().services.push(name.to_owned());
     }
 
+    /// Makes a trust with another realm, in both directions.
+    pub fn trust(&self, other: &Self) {
+        let key = Key::random(EncryptionType::Aes256).unwrap();
+        let (own, others) = (self.state().realm.to_string(), other.state().realm.to_string());
+        other.state().trusts.insert(own, copied(&key));
+        self.state().trusts.insert(others, key);
+    }
+
+    /// Refers a service to another realm.
+    pub fn refer(&self, service: &str, realm: &str) {
+        let mut state = self.state();
+        state.referrals.insert(service.to_owned(), realm.to_owned());
+        state.trusts.entry(realm.to_owned()).or_insert_with(|| Key::random(EncryptionType::Aes256).unwrap());
+    }
+
     pub fn conduct(&self, conduct: Conduct) {
         self.state().conduct = conduct;
     }
@@ -178,7 +201,8 @@ impl Kdc {
         self.state().preauthentication = false;
     }
 
-    /// What was asked for since the last call: `AS WebApp1$`, `AS+ WebApp1$` with a padata, `TGS ldap/dc1.contoso.com`.
+    /// What was asked for since the last call: `AS WebApp1$`, `AS+ WebApp1$` with a padata, `TGS ldap/dc1.contoso.com`, with
+    /// `canonicalize` `TGS+ ldap/dc1.contoso.com`.
     pub fn asked(&self) -> Vec<String> {
         std::mem::take(&mut self.state().asked)
     }
@@ -228,6 +252,7 @@ struct Asked<'r> {
     until: UtcDateTime,
     nonce: i64,
     etypes: Vec<i64>,
+    canonicalize: bool,
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -253,13 +278,14 @@ fn asked(mut request: DerReader<'_>) -> Asked<'_> {
     });
     let body = request.field(4).unwrap();
     let mut fields = body.sequence().unwrap();
-    assert_eq!(fields.field(0).unwrap().flags(), Some(0), "no option is asked for");
+    let options = fields.field(0).unwrap().flags().unwrap();
+    assert_eq!(options & !0x0001_0000, 0, "no other option is asked for");
     let client = fields.field(1).map(name);
     let (realm, service) = (text(fields.field(2).unwrap().string().unwrap()), name(fields.field(3).unwrap()));
     let (until, nonce) = (fields.field(5).unwrap().time().unwrap(), fields.field(7).unwrap().integer().unwrap());
     let mut listed = fields.field(8).unwrap().sequence().unwrap();
     let etypes = std::iter::from_fn(|| DerReader(&value(2, listed.read(2)?)).integer()).collect();
-    Asked { body: body.0, padata, client, realm, service, until, nonce, etypes }
+    Asked { body: body.0, padata, client, realm, service, until, nonce, etypes, canonicalize: options != 0 }
 }
 
 /// `EncryptedData`, decrypted.
@@ -291,6 +317,8 @@ impl State {
             clock: Duration::ZERO,
             accounts: BTreeMap::new(),
             services: Vec::new(),
+            referrals: BTreeMap::new(),
+            trusts: BTreeMap::new(),
             own,
             most: Duration::hours(10),
             asked: Vec::new(),
@@ -330,7 +358,7 @@ impl State {
         let client = asked.client.clone().unwrap();
         let with = if asked.padata.is_some() { "AS+" } else { "AS" };
         self.asked.push(format!("{with} {client}"));
-        assert_eq!(asked.service, format!("krbtgt/{}", asked.realm));
+        assert_eq!((&asked.service, asked.canonicalize), (&format!("krbtgt/{}", asked.realm), false));
         if let Conduct::Refuse(code, status) = self.conduct {
             return self.error(code, extended(status));
         }
@@ -360,29 +388,41 @@ impl State {
             return self.error(code, extended(status));
         }
         let padata = field(2, &methods);
-        self.reply(AS_REP, asked, &client, &key, usage::AS_REP_ENCPART, padata)
+        let realm = self.realm.as_str();
+        self.reply(AS_REP, asked, (realm, &client), (&asked.service, &self.own), (&key, usage::AS_REP_ENCPART), padata)
     }
 
     fn for_service(&mut self, asked: &Asked<'_>) -> Vec<u8> {
-        self.asked.push(format!("TGS {}", asked.service));
+        let with = if asked.canonicalize { "TGS+" } else { "TGS" };
+        self.asked.push(format!("{with} {}", asked.service));
+        assert_eq!(asked.realm, self.realm.as_str());
         if let Conduct::Refuse(code, status) = self.conduct {
             return self.error(code, extended(status));
+        }
+        if let Conduct::RefuseServices(code) = self.conduct {
+            return self.error(code, Vec::new());
         }
         let (etype, padata) = asked.padata.unwrap();
         assert_eq!(etype, 1, "PA-TGS-REQ");
         let mut padata = DerReader(padata).application(14).unwrap();
         assert_eq!((padata.field(1).unwrap().integer(), padata.field(2).unwrap().flags()), (Some(14), Some(0)));
         let mut ticket = padata.field(3).unwrap().application(1).unwrap();
-        let inside = opened(ticket.field(3).unwrap(), &self.own, usage::KDC_REP_TICKET).unwrap();
+        let issuer = text(ticket.field(1).unwrap().string().unwrap());
+        let key = if issuer == self.realm.as_str() { Some(&self.own) } else { self.trusts.get(&issuer) };
+        let Some(key) = key else { return self.error(35, Vec::new()) };
+        let Some(inside) = opened(ticket.field(3).unwrap(), key, usage::KDC_REP_TICKET) else {
+            return self.error(31, Vec::new());
+        };
         let mut inside = DerReader(&inside).application(3).unwrap();
         let mut session = inside.field(1).unwrap().sequence().unwrap();
         let etype = EncryptionType::from_number(session.field(0).unwrap().integer().unwrap()).unwrap();
         let session = Key::new(etype, session.field(1).unwrap().octets().unwrap()).unwrap();
+        let realm = text(inside.field(2).unwrap().string().unwrap());
         let client = name(inside.field(3).unwrap());
         let ends = inside.field(7).unwrap().time().unwrap();
         let authenticator = opened(padata.field(4).unwrap(), &session, usage::TGS_REQ_AUTH).unwrap();
         let mut authenticator = DerReader(&authenticator).application(2).unwrap();
-        assert_eq!(text(authenticator.field(1).unwrap().string().unwrap()), self.realm.as_str());
+        assert_eq!(text(authenticator.field(1).unwrap().string().unwrap()), realm);
         assert_eq!(name(authenticator.field(2).unwrap()), client);
         let mut checksum = authenticator.field(3).unwrap().sequence().unwrap();
         assert_eq!(checksum.field(0).unwrap().integer(), Some(session.etype().checksum().into()));
@@ -394,10 +434,15 @@ impl State {
         if self.now() >= ends {
             return self.error(32, Vec::new());
         }
-        if !self.services.contains(&asked.service) {
-            return self.error(7, Vec::new());
-        }
-        self.reply(TGS_REP, asked, &client, &session, usage::TGS_REP_ENCPART_SESSKEY, Vec::new())
+        let direct = asked.service.strip_prefix("krbtgt/");
+        let other = self.referrals.get(&asked.service).map(String::as_str).or(direct);
+        let granted = match other.map(|realm| (format!("krbtgt/{realm}"), self.trusts.get(realm))) {
+            _ if self.services.contains(&asked.service) => (asked.service.clone(), &self.own),
+            Some((krbtgt, Some(key))) => (krbtgt, key),
+            _ => return self.error(7, Vec::new()),
+        };
+        let with = (&session, usage::TGS_REP_ENCPART_SESSKEY);
+        self.reply(TGS_REP, asked, (&realm, &client), (&granted.0, granted.1), with, Vec::new())
     }
 
     /// `METHOD-DATA` as Samba sends it: `ETYPE-INFO2`, and the empty offer of a timestamp.
@@ -416,6 +461,11 @@ impl State {
 
     fn error(&self, code: i64, data: Vec<u8>) -> Vec<u8> {
         let now = self.now();
+        // As Samba, which has not read the names of the request where it answers these.
+        let names = match code {
+            31 | 35 | 37 | 44 => field(9, &string("<unspecified realm>")),
+            _ => [field(9, &string(self.realm.as_str())), field(10, &encoded("krbtgt"))].concat(),
+        };
         let fields = [
             field(0, &integer(PVNO)),
             field(1, &integer(30)),
@@ -424,8 +474,7 @@ impl State {
             field(4, &time(now)),
             field(5, &integer(now.microsecond().into())),
             field(6, &integer(code)),
-            field(9, &string(self.realm.as_str())),
-            field(10, &encoded("krbtgt")),
+            names,
             if data.is_empty() { Vec::new() } else { field(12, &octets(&data)) },
         ];
         application(30, &sequence(&fields))
@@ -435,9 +484,9 @@ impl State {
         &self,
         number: u8,
         asked: &Asked<'_>,
-        client: &str,
-        reply_key: &Key,
-        usage: u32,
+        (crealm, client): (&str, &str),
+        (service, ticket_key): (&str, &Key),
+        (reply_key, usage): (&Key, u32),
         padata: Vec<u8>,
     ) -> Vec<u8> {
         let etypes = asked.etypes.iter().filter_map(|etype| EncryptionType::from_number(*etype));
@@ -452,19 +501,22 @@ impl State {
         let inside = sequence(&[
             field(0, &flags(0x0040_0000)),
             field(1, &key(&session)),
-            field(2, &string(realm)),
+            field(2, &string(crealm)),
             field(3, &encoded(client)),
             field(4, &sequence(&[field(0, &integer(0)), field(1, &octets(b""))])),
             authenticated,
             ending,
         ]);
+        const REFERRAL: &str = "krbtgt/OTHER.COM";
+        let outside = if self.lies(Lie::OuterReferral) { REFERRAL } else { service };
+        let within = if self.lies(Lie::InnerReferral) { REFERRAL } else { service };
         let ticket = application(
             1,
             &sequence(&[
                 field(0, &integer(PVNO)),
                 field(1, &string(&says(Lie::TicketRealm, realm, "OTHER.COM"))),
-                field(2, &encoded(&says(Lie::Service, &asked.service, "ldap/other"))),
-                field(3, &closed(&self.own, usage::KDC_REP_TICKET, &application(3, &inside))),
+                field(2, &encoded(&says(Lie::Service, outside, "ldap/other"))),
+                field(3, &closed(ticket_key, usage::KDC_REP_TICKET, &application(3, &inside))),
             ]),
         );
         let announced = if self.lies(Lie::SessionType) {
@@ -481,7 +533,7 @@ impl State {
             field(5, &time(now)),
             field(7, &time(ends)),
             field(9, &string(&says(Lie::InnerRealm, realm, "OTHER.COM"))),
-            field(10, &encoded(&says(Lie::InnerService, &asked.service, "ldap/other"))),
+            field(10, &encoded(&says(Lie::InnerService, within, "ldap/other"))),
         ]);
         let other = Key::random(reply_key.etype()).unwrap();
         let another_etype =
@@ -499,7 +551,7 @@ impl State {
                 field(0, &integer(PVNO)),
                 field(1, &integer(number.into())),
                 padata,
-                field(3, &string(&says(Lie::Realm, realm, "OTHER.COM"))),
+                field(3, &string(&says(Lie::Realm, crealm, "OTHER.COM"))),
                 field(4, &encoded(&says(Lie::Client, client, "Other$"))),
                 field(5, &ticket),
                 field(6, &part),

@@ -90,7 +90,7 @@ pub mod reasons {
 }
 
 /// The rules of the core whose ids are reasons.
-const RULES: [&Rule; 23] = [
+const RULES: [&Rule; 24] = [
     &rules::ACCOUNT_CLASS,
     &rules::ACCOUNT_DIFFERS,
     &rules::ACCOUNT_DISABLED,
@@ -110,6 +110,7 @@ const RULES: [&Rule; 23] = [
     &rules::TICKET_DOMAIN,
     &rules::TICKET_POD,
     &rules::TICKET_RATE,
+    &rules::TICKET_REFERRAL,
     &rules::TICKET_REQUEST,
     &rules::TICKET_SERVICES,
     &rules::TICKET_SIZE,

@@ -20,7 +20,7 @@ use gmsa_core::{
 use gmsa_kerberos::{Error as KerberosError, KdcRefusal, Krb5Conf, PrincipalName, Ticket, ccache};
 use http::StatusCode;
 use time::{UtcDateTime, format_description::well_known::Rfc3339};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 mod accounts;
 mod audit;
@@ -28,6 +28,7 @@ mod controller_failures;
 mod domain;
 mod pod;
 mod pod_limits;
+mod referrals;
 mod room;
 pub mod routes;
 mod spec;
@@ -38,6 +39,7 @@ use audit::Audit;
 pub use audit::REFUSED;
 pub use domain::TicketDomain;
 use pod_limits::PodLimits;
+use referrals::ServiceError;
 use room::{Full, Room, RoomPlace};
 use spec::{SpecAccount, Specs, TicketSpec};
 use token::Caller;
@@ -176,12 +178,10 @@ impl Broker {
         loop {
             let logon = self.accounts.log_on(domain, &spec.account, own, place, deadline).await?;
             let Services::Listed(services) = &spec.services else { return Ok((logon, Vec::new())) };
-            let tickets = timeout_at(deadline, self.service_tickets(&logon, services)).await;
-            match tickets.unwrap_or_else(|_| Err(ServiceError::Refused(controller_failures::late_kdc(&logon.client)))) {
+            match self.service_tickets(domain, &logon, services, deadline).await {
                 Ok(tickets) => return Ok((logon, tickets)),
                 Err(ServiceError::Refused(refusal)) => return Err(refusal),
-                Err(ServiceError::Kdc(error, service)) => {
-                    let refusal = controller_failures::of_kdc(&error, &logon.client, Some(&service));
+                Err(ServiceError::Home(error, refusal)) => {
                     let is_final = match &error {
                         KerberosError::Refused(error) => error.refusal() == KdcRefusal::UnknownService,
                         error => !error.is_unanswered(),
@@ -200,14 +200,19 @@ impl Broker {
         }
     }
 
-    async fn service_tickets(&self, logon: &Logon, services: &[String]) -> Result<Vec<Ticket>, ServiceError> {
+    async fn service_tickets(
+        &self,
+        domain: &TicketDomain,
+        logon: &Logon,
+        services: &[String],
+        deadline: Instant,
+    ) -> Result<Vec<Ticket>, ServiceError> {
         let (mut tickets, mut bytes) = (Vec::with_capacity(services.len()), 0);
         for service in services {
             let service = PrincipalName::service(service).ok_or_else(|| ServiceError::Refused(no_name(service)))?;
-            let ticket = logon.service_ticket(&service).await;
-            let ticket = self.metrics.exchange(Exchange::ServiceTicket, ticket);
-            let ticket = ticket.map_err(|error| ServiceError::Kdc(error, service))?;
-            bytes += ticket.encoded.len();
+            let ticket = domain.service_ticket(logon, &service, deadline).await;
+            let ticket = self.metrics.exchange(Exchange::ServiceTicket, ticket)?;
+            bytes += ticket.encoded.len() * ticket.realms().count();
             if bytes > MAX_RESPONSE / 4 * 3 {
                 return Err(ServiceError::Refused(too_large()));
             }
@@ -215,12 +220,6 @@ impl Broker {
         }
         Ok(tickets)
     }
-}
-
-/// Why there is no ticket for a service.
-enum ServiceError {
-    Kdc(KerberosError, PrincipalName),
-    Refused(Refusal),
 }
 
 fn no_name(service: &str) -> Refusal {

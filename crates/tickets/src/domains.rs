@@ -26,6 +26,17 @@ const KDC_PORT: u16 = 88;
 /// The setting for controllers whose certificates are not trusted.
 pub const CA_SETTING: &str = "`caFile` (with the chart `domains[].caConfigMap`) names the CA of the domain controllers";
 
+/// A domain, and where its KDCs are.
+#[derive(Clone, Debug)]
+pub struct DomainKdcs {
+    /// Its DNS name, in lower case.
+    pub name: String,
+    pub realm: Realm,
+    /// Named controllers, asked in this order; without any they are found by the DNS.
+    pub controllers: Vec<Controller>,
+    pub kdc_port: u16,
+}
+
 /// A domain whose accounts get tickets.
 #[derive(Clone, Debug)]
 pub struct DomainConfig {
@@ -45,6 +56,8 @@ pub struct DomainConfig {
     /// The accounts with tickets, by their SAM names without `$`, in lower case; `None` for every account whose password the user may
     /// retrieve.
     pub accounts: Option<Vec<String>>,
+    /// The other domains whose KDCs are asked, where a KDC refers to them. Without any, no referral is followed.
+    pub referrals: Vec<DomainKdcs>,
 }
 
 #[derive(Deserialize)]
@@ -64,6 +77,17 @@ struct DomainText {
     user: String,
     password_file: PathBuf,
     accounts: Option<Vec<String>>,
+    #[serde(default)]
+    referrals: Vec<ReferralText>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct ReferralText {
+    name: String,
+    #[serde(default)]
+    controllers: Vec<String>,
+    kdc_port: Option<u16>,
 }
 
 /// Why a configuration cannot be used.
@@ -129,25 +153,53 @@ impl Wrong {
     }
 }
 
-impl DomainConfig {
-    fn new(text: DomainText) -> Result<Self, Wrong> {
-        let name = text.name.trim_end_matches('.').to_ascii_lowercase();
+impl DomainKdcs {
+    fn new(text: &str, controllers: &[String], kdc_port: Option<u16>) -> Result<Self, Wrong> {
+        let name = text.trim_end_matches('.').to_ascii_lowercase();
         let realm = Realm::from_domain(&name).filter(|_| is_dns_subdomain(&name));
         let realm = realm.ok_or_else(|| {
-            Wrong("name", format!("{} is not the DNS name of a domain, such as contoso.com", Quoted::new(&text.name)))
+            Wrong("name", format!("{} is not the DNS name of a domain, such as contoso.com", Quoted::new(text)))
         })?;
-        if text.controllers.len() > MAX_CONTROLLERS {
+        if controllers.len() > MAX_CONTROLLERS {
             return Err(Wrong("controllers", format!("names more than {MAX_CONTROLLERS}: name the nearest")));
         }
-        let controllers = text.controllers.iter().map(|controller| controller_at(controller));
+        let controllers = controllers.iter().map(|controller| controller_at(controller)).collect::<Result<_, _>>()?;
+        Ok(Self { name, realm, controllers, kdc_port: kdc_port.unwrap_or(KDC_PORT) })
+    }
+
+    /// Whether a host is in this domain or below it, by its name.
+    fn has(&self, host: &str) -> bool {
+        host.strip_suffix(&*self.name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    }
+}
+
+impl DomainConfig {
+    fn new(text: DomainText) -> Result<Self, Wrong> {
+        let own = DomainKdcs::new(&text.name, &text.controllers, text.kdc_port)?;
+        let mut referrals: Vec<DomainKdcs> = Vec::with_capacity(text.referrals.len());
+        for ReferralText { name, controllers, kdc_port } in text.referrals {
+            let other = DomainKdcs::new(&name, &controllers, kdc_port);
+            let other = other.map_err(|Wrong(field, what)| Wrong("referrals", format!("{field}: {what}")))?;
+            if referrals.iter().chain([&own]).any(|known| known.name == other.name) {
+                let what =
+                    format!("{} stands twice, or is the domain itself: write each other domain once", other.name);
+                return Err(Wrong("referrals", what));
+            }
+            referrals.push(other);
+        }
+        if referrals.len() > MAX_DOMAINS {
+            return Err(Wrong("referrals", format!("names more than {MAX_DOMAINS} domains")));
+        }
+        let DomainKdcs { name, realm, controllers, kdc_port } = own;
         if text.user.trim().is_empty() {
             return Err(Wrong("user", "is empty: write USER@DOMAIN or DOMAIN\\USER".to_owned()));
         }
         let sam = |account: &String| account.trim_end_matches('$').to_lowercase();
         Ok(Self {
-            controllers: controllers.collect::<Result<_, _>>()?,
+            controllers,
             realm,
-            kdc_port: text.kdc_port.unwrap_or(KDC_PORT),
+            kdc_port,
+            referrals,
             name_servers: None,
             ca_file: text.ca_file,
             user: text.user,
@@ -175,6 +227,15 @@ impl DomainConfig {
             return Err(format!("{} is empty: write the password of the user into it", path.display()));
         }
         Ok(password)
+    }
+
+    /// The listed domain that a service is in, by the name of its host.
+    pub fn referral_of(&self, service: &str) -> Option<&DomainKdcs> {
+        let host = service.split(['/', ':']).nth(1)?;
+        let nearest = self.referrals.iter().filter(|other| other.has(host)).max_by_key(|other| other.name.len())?;
+        // A child domain can list its parent.
+        let is_at_home = self.name.len() > nearest.name.len() && host.ends_with(&self.name);
+        Some(nearest).filter(|_| !is_at_home)
     }
 
     /// Whether tickets of this account may be given.

@@ -32,6 +32,9 @@ pub const MAX_DOMAINS: usize = 32;
 /// The most controllers of a domain.
 pub const MAX_CONTROLLERS: usize = 16;
 
+/// The most referrals that are followed for a service.
+pub const MAX_REFERRALS: usize = 5;
+
 /// Requests of a pod that asked for none before. An agent asks every five minutes.
 pub const POD_BURST: u32 = 10;
 

@@ -263,6 +263,8 @@ rules! {
             "Add it to `accounts` of its domain in the configuration of the broker.";
         TICKET_DOMAIN: "ticket-domain", Error, "The broker is not configured for the domain of the credential spec.",
             "Add the domain to the configuration of the broker.";
+        TICKET_REFERRAL: "ticket-referral", Error, "The broker gets no ticket for a service of another domain: a referral leads to a domain that is not listed, or the trust does not work.",
+            "Add the other domain to `referrals` of the account's domain in the configuration of the broker. Otherwise look at the trust: `Get-ADTrust -Filter *`.";
         TICKET_RATE: "ticket-rate", Error, "A Pod asks for tickets too often.",
             "Ask again at `renewAfter`, as `gmsa-tickets agent` does.";
         TICKET_BUSY: "ticket-busy", Error, "The broker answers as many requests as it has room for.",

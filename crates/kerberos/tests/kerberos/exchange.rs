@@ -69,8 +69,12 @@ async fn each_refusal_has_a_meaning() {
         (23, None, "Kerberos code 23", KdcRefusal::MustChangePassword),
         (24, None, "Kerberos code 24", KdcRefusal::WrongPassword),
         (29, None, "Kerberos code 29", KdcRefusal::Unavailable),
+        // Without the names of the request.
+        (31, None, "Kerberos code 31", KdcRefusal::Other),
         (32, None, "Kerberos code 32", KdcRefusal::TicketExpired),
         (37, None, "Kerberos code 37", KdcRefusal::Clock),
+        (35, None, "Kerberos code 35", KdcRefusal::Other),
+        (44, None, "Kerberos code 44", KdcRefusal::Other),
         (52, None, "Kerberos code 52", KdcRefusal::Other),
         (68, None, "Kerberos code 68", KdcRefusal::WrongRealm),
         (-1, None, "Kerberos code -1", KdcRefusal::Other),
@@ -117,7 +121,7 @@ async fn names_that_the_kdc_does_not_know_are_refused() {
     let key = kdcs.key(&client(), &password()).await.unwrap();
     let tgt = kdcs.tgt(&client(), &key, HOUR).await.unwrap();
     let service = PrincipalName::service("HTTP/nobody").unwrap();
-    assert_eq!(said(kdcs.service_ticket(&tgt, &service, HOUR).await).1, Some(KdcRefusal::UnknownService));
+    assert_eq!(said(kdcs.service_ticket(&tgt, &service, false, HOUR).await).1, Some(KdcRefusal::UnknownService));
 }
 
 #[tokio::test]

@@ -54,6 +54,22 @@ fn a_cache_is_that_of_mit() {
     assert!(ccache(&[]).is_empty());
 }
 
+/// Clients that do not know the realm of a service look for its ticket under their own.
+#[test]
+fn a_ticket_of_another_realm_is_in_the_cache_under_both_realms() {
+    let mut other = ticket("HTTP/web.northwind.com", EncryptionType::Aes256, 1_795_428_764);
+    let own = ccache(std::slice::from_ref(&other));
+    other.service.realm = gmsa_kerberos::Realm::from_domain("northwind.com").unwrap();
+    let both = ccache(std::slice::from_ref(&other));
+    // After the header and the default principal there is one entry, in which only the service's realm differs.
+    let (head, entry) = own.split_at(16 + 35);
+    let realm = |name: &str| [&u32::try_from(name.len()).unwrap().to_be_bytes(), name.as_bytes()].concat();
+    let (before, after) = entry.split_at(35 + 8);
+    let after = after.strip_prefix(realm("CONTOSO.COM").as_slice()).unwrap();
+    assert_eq!(*both, [head, before, &realm("NORTHWIND.COM"), after, entry].concat());
+    assert!(both.capacity() >= both.len(), "it did not move while it was written");
+}
+
 #[test]
 fn krb5_conf_names_kdcs_only_for_a_tgt() {
     let realm = client().realm;

@@ -13,6 +13,7 @@ mod hostile;
 #[cfg(target_os = "linux")]
 mod memory;
 mod oracle;
+mod referrals;
 
 use std::time::Duration;
 
@@ -44,6 +45,6 @@ async fn tickets(kdc: &Kdc) -> Result<[Ticket; 2], Error> {
     let kdcs = Kdcs::new(vec![kdc.address], Duration::from_secs(1));
     let key = kdcs.key(&client(), &password()).await?;
     let tgt = kdcs.tgt(&client(), &key, HOUR).await?;
-    let ticket = kdcs.service_ticket(&tgt, &PrincipalName::service(SERVICE).unwrap(), HOUR).await?;
+    let ticket = kdcs.service_ticket(&tgt, &PrincipalName::service(SERVICE).unwrap(), false, HOUR).await?;
     Ok([tgt, ticket])
 }

@@ -47,7 +47,7 @@ fn use_secrets() {
     for etype in EncryptionType::ALL {
         let (key, tgt, now) = (account_key(etype), tgt(etype), UtcDateTime::now());
         KdcRequest::as_req(&client(), Some(&key), now, now).unwrap();
-        KdcRequest::tgs_req(&tgt, &tgt.service.name, now, now).unwrap();
+        KdcRequest::tgs_req(&tgt, &tgt.service.name, false, now, now).unwrap();
         let encrypted = key.encrypt(usage::AS_REP_ENCPART, tgt.session_key.as_bytes()).unwrap();
         key.decrypt(usage::AS_REP_ENCPART, &encrypted).unwrap();
         assert!(!ccache(&[tgt]).is_empty());

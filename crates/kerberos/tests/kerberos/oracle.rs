@@ -53,7 +53,7 @@ async fn requests_are_read_and_written_the_same() {
         assert_eq!(picky_asn1_der::to_vec(&read).unwrap(), request.bytes());
     }
     let tgt = initial.ticket(&kdc.answer(initial.bytes()), &key).unwrap();
-    let request = KdcRequest::tgs_req(&tgt, &PrincipalName::service(SERVICE).unwrap(), now, until).unwrap();
+    let request = KdcRequest::tgs_req(&tgt, &PrincipalName::service(SERVICE).unwrap(), true, now, until).unwrap();
     let read: TgsReq = picky_asn1_der::from_bytes(request.bytes()).unwrap();
     assert_eq!(picky_asn1_der::to_vec(&read).unwrap(), request.bytes());
     let proof = read.0.padata.0.as_ref().unwrap().0.0[0].padata_data.0.0.clone();

@@ -60,7 +60,7 @@ async fn tickets(name: &str, password: &str) -> Result<[Ticket; 2], Error> {
     let client = principal(name);
     let key = kdcs.key(&client, &Password::new(password)).await?;
     let tgt = kdcs.tgt(&client, &key, HOUR).await?;
-    let ticket = kdcs.service_ticket(&tgt, &PrincipalName::service(SERVICE).unwrap(), HOUR).await?;
+    let ticket = kdcs.service_ticket(&tgt, &PrincipalName::service(SERVICE).unwrap(), false, HOUR).await?;
     Ok([tgt, ticket])
 }
 

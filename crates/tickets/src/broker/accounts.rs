@@ -117,14 +117,6 @@ impl Logon {
     pub fn is_since(&self, time: Instant) -> bool {
         self.at >= time
     }
-
-    /// A ticket for a service.
-    ///
-    /// # Errors
-    /// As [`Kdcs::service_ticket`].
-    pub async fn service_ticket(&self, service: &PrincipalName) -> Result<Ticket, Error> {
-        self.kdcs.service_ticket(&self.tgt, service, LIFE).await
-    }
 }
 
 impl Accounts {
@@ -263,7 +255,7 @@ impl KeptAccount {
             Err(Some(error)) => error,
             Err(None) => return Err(NoTicket::Refused(late(domain))),
         };
-        let refusal = controller_failures::of_kdc(&error, client, None);
+        let refusal = controller_failures::of_logon(&error, client);
         match error {
             Error::Refused(error) if error.refusal() == KdcRefusal::WrongPassword => {
                 self.state.lock().add_wrong(key);
@@ -350,7 +342,7 @@ impl KeptAccount {
         let wrong_for = if password.is_before_change() { password.query } else { WRONG_FOR };
         for candidate in password.candidates() {
             let key = kdcs.key(&client, &Password::managed(candidate)).await;
-            let key = key.map_err(|error| controller_failures::of_kdc(&error, &client, None))?;
+            let key = key.map_err(|error| controller_failures::of_logon(&error, &client))?;
             if self.state.lock().may_try(&key) {
                 let (kdcs, until) = (Arc::new(kdcs), asked.checked_add(password.query));
                 return Ok(Arc::new(AccountKey { client, key, kdcs, until, wrong_for, is_proven: false.into() }));

@@ -5,7 +5,7 @@
 
 use gmsa_core::{causes, diagnostic::rules};
 use gmsa_directory::Error as DirectoryError;
-use gmsa_kerberos::{Error as KerberosError, KdcError, KdcRefusal, Principal, PrincipalName};
+use gmsa_kerberos::{Error as KerberosError, KdcError, KdcRefusal, Principal, PrincipalName, Realm, Ticket};
 use http::StatusCode;
 
 use crate::{
@@ -43,11 +43,58 @@ pub fn of_directory(error: &DirectoryError, domain: &DomainConfig) -> Refusal {
     }
 }
 
-/// The account got no ticket, or none for a service.
-pub fn of_kdc(error: &KerberosError, client: &Principal, service: Option<&PrincipalName>) -> Refusal {
+/// The account got no ticket-granting ticket.
+pub fn of_logon(error: &KerberosError, client: &Principal) -> Refusal {
+    of_kdc(error, client, &client.realm, None)
+}
+
+/// A KDC of the account's realm gave no ticket for a service. `other` is the listed realm that its host is in.
+pub fn of_service(
+    error: &KerberosError,
+    client: &Principal,
+    service: &PrincipalName,
+    other: Option<&Realm>,
+) -> Refusal {
     let realm = &client.realm;
+    let (KerberosError::Refused(refused), Some(other)) = (error, other) else {
+        return of_kdc(error, client, realm, Some(service));
+    };
+    let why = match refused.code {
+        7 => format!("no trust lets accounts of {realm} into {other}"),
+        14 => format!("the trust with {other} has no AES keys"),
+        43 => format!("the trust with {other} leads back to {realm}"),
+        _ => return of_kdc(error, client, realm, Some(service)),
+    };
+    of_trust(refused, realm, service, &why)
+}
+
+/// A KDC of another realm gave no ticket for a service, with this ticket-granting ticket.
+pub fn of_other_realm(error: &KerberosError, realm: &Realm, tgt: &Ticket, service: &PrincipalName) -> Refusal {
+    let Ticket { client, service: Principal { realm: from, .. }, .. } = tgt;
+    let known = || of_kdc(error, client, realm, Some(service));
+    let KerberosError::Refused(refused) = error else { return known() };
+    let why = match (refused.refusal(), refused.code) {
+        (KdcRefusal::UnknownService | KdcRefusal::Clock | KdcRefusal::Unavailable, _) => return known(),
+        (KdcRefusal::NoAes, _) => format!("the account of {service} has no AES keys"),
+        (KdcRefusal::Policy, _) | (_, 35) => format!(
+            "it does not let accounts of {} in: by selective authentication, or because the trust has another direction",
+            client.realm
+        ),
+        (_, 31) => format!("{from} and {realm} have different secrets of their trust"),
+        (_, 44) => format!("{from} and {realm} have keys of different types of their trust"),
+        _ => "for an unknown reason".to_owned(),
+    };
+    of_trust(refused, realm, service, &why)
+}
+
+fn of_trust(error: &KdcError, realm: &Realm, service: &PrincipalName, why: &str) -> Refusal {
+    let message = format!("the KDC of {realm} gives no ticket for {service}: {why} ({error})");
+    Refusal::bad_gateway(rules::TICKET_REFERRAL.id, message)
+}
+
+fn of_kdc(error: &KerberosError, client: &Principal, realm: &Realm, service: Option<&PrincipalName>) -> Refusal {
     match error {
-        KerberosError::Refused(error) => refused(error, client, service),
+        KerberosError::Refused(error) => refused(error, client, realm, service),
         KerberosError::NoAes => no_aes(client, "the KDC"),
         error @ KerberosError::TooMuch(..) => Refusal::bad_gateway(rules::TICKET_ANSWER.id, error.to_string()),
         error if error.is_unanswered() => Refusal::unavailable(
@@ -59,8 +106,8 @@ pub fn of_kdc(error: &KerberosError, client: &Principal, service: Option<&Princi
 }
 
 /// The request has no time left for another answer of a KDC.
-pub fn late_kdc(client: &Principal) -> Refusal {
-    Refusal::unavailable(reasons::KDC_UNREACHABLE, format!("no KDC of {} answers in time", client.realm))
+pub fn late_kdc(realm: &Realm) -> Refusal {
+    Refusal::unavailable(reasons::KDC_UNREACHABLE, format!("no KDC of {realm} answers in time"))
 }
 
 fn no_aes(client: &Principal, who: &str) -> Refusal {
@@ -73,11 +120,11 @@ pub fn wrong_passwords(client: &Principal) -> Refusal {
     Refusal::no_logon(reasons::LOGON_DENIED, format!("{client} cannot log on: {why}"))
 }
 
-fn refused(error: &KdcError, client: &Principal, service: Option<&PrincipalName>) -> Refusal {
+fn refused(error: &KdcError, client: &Principal, realm: &Realm, service: Option<&PrincipalName>) -> Refusal {
     let no_logon =
         |reason: &'static str, why: &str| Refusal::no_logon(reason, format!("{client} cannot log on: {why} ({error})"));
     let of_broker = |status: StatusCode, reason: &'static str, why: &str| {
-        Refusal::new(status, reason, format!("the KDC of {} refuses: {why} ({error})", client.realm))
+        Refusal::new(status, reason, format!("the KDC of {realm} refuses: {why} ({error})"))
     };
     match error.refusal() {
         KdcRefusal::Disabled => no_logon(rules::ACCOUNT_DISABLED.id, "it is disabled"),

@@ -8,7 +8,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use gmsa_core::{diagnostic::rules, quote::Quoted};
 use gmsa_directory::{
-    Access, Address, Budget, Credentials, Directory, Error, ManagedPassword, NameServers,
+    Access, Address, Budget, Controller, Credentials, Directory, Error, ManagedPassword, NameServers,
     account::{Account, AccountName},
 };
 use gmsa_kerberos::Kdcs;
@@ -19,7 +19,7 @@ use tokio::{
 };
 use zeroize::Zeroizing;
 
-use super::{controller_failures, room::Room, spec::SpecAccount};
+use super::{controller_failures, referrals::OtherRealm, room::Room, spec::SpecAccount};
 use crate::{
     api::{Refusal, reasons},
     domains::DomainConfig,
@@ -32,6 +32,8 @@ pub struct TicketDomain {
     pub times: Times,
     /// For requests that are given tickets of its accounts.
     pub room: Arc<Room>,
+    /// The other domains that its KDCs may refer to.
+    pub referrals: Vec<OtherRealm>,
     reader: Mutex<PasswordReader>,
 }
 
@@ -56,7 +58,8 @@ pub struct Secret {
 
 impl TicketDomain {
     pub fn new(config: DomainConfig, times: Times, room: Room) -> Self {
-        Self { config, times, room: Arc::new(room), reader: Mutex::default() }
+        let referrals = config.referrals.iter().cloned().map(OtherRealm::new).collect();
+        Self { config, times, room: Arc::new(room), referrals, reader: Mutex::default() }
     }
 
     /// Waits until no other password is read.
@@ -98,7 +101,10 @@ impl TicketDomain {
                 let (account, password) = read?;
                 let (_, others) = match kdcs.take().filter(|(at, _)| at.elapsed() < self.times.pause) {
                     Some(known) => kdcs.insert(known),
-                    None => kdcs.insert((Instant::now(), self.other_kdcs().await)),
+                    None => {
+                        let DomainConfig { name, controllers, kdc_port, .. } = &self.config;
+                        kdcs.insert((Instant::now(), self.located_kdcs(name, controllers, *kdc_port).await))
+                    }
                 };
                 let first = SocketAddr::new(password.controller, self.config.kdc_port);
                 let others = others.iter().copied().filter(|other| *other != first);
@@ -177,22 +183,22 @@ impl TicketDomain {
     }
 
     /// The KDCs of the configured controllers whose names the DNS resolves, then those that the DNS names.
-    async fn other_kdcs(&self) -> Vec<SocketAddr> {
+    pub async fn located_kdcs(&self, domain: &str, controllers: &[Controller], port: u16) -> Vec<SocketAddr> {
         const LIMIT: Duration = Duration::from_secs(2);
         let mut kdcs = Vec::new();
         let mut add = |new: Vec<SocketAddr>| {
             let new: Vec<_> = new.into_iter().filter(|address| !kdcs.contains(address)).collect();
             kdcs.extend(new);
         };
-        // The KDC of the controller that gave the password is enough for a logon.
+        // At home, the KDC of the controller that gave the password is enough for a logon.
         let _ = timeout(LIMIT, async {
-            for controller in &self.config.controllers {
-                let addresses = lookup_host((&*controller.host, self.config.kdc_port)).await;
+            for controller in controllers {
+                let addresses = lookup_host((&*controller.host, port)).await;
                 add(addresses.into_iter().flatten().take(2).collect());
             }
             let servers = self.config.name_servers.clone().or_else(|| NameServers::of_system().ok());
             if let Some(servers) = servers {
-                add(servers.kdcs(&self.config.name).await.unwrap_or_default());
+                add(servers.kdcs(domain).await.unwrap_or_default());
             }
         })
         .await;

@@ -22,6 +22,31 @@ fn a_domain_is_read_with_what_it_leaves_out() {
     assert!(contoso.allows("webapp1") && !contoso.allows("other"));
     assert_eq!((other.name.as_str(), other.controllers.len(), other.kdc_port), ("b.example", 0, 1088));
     assert!(other.allows("other"));
+    assert!(contoso.referrals.is_empty() && contoso.referral_of("HTTP/app.contoso.com").is_none());
+}
+
+#[test]
+fn a_service_is_in_the_nearest_listed_domain() {
+    let text = format!(
+        "domains:\n- name: eu.contoso.com\n  {REST}  referrals:\n  - name: Northwind.com.\n    controllers: [dc1.northwind.com]\n  \
+         - {{name: contoso.com}}\n  - {{name: asia.northwind.com, kdcPort: 1088}}\n"
+    );
+    let domain = read(&text).unwrap().remove(0);
+    let known = |other: &DomainKdcs| (other.realm.to_string(), other.controllers.len(), other.kdc_port);
+    let expected = [("NORTHWIND.COM", 1, 88), ("CONTOSO.COM", 0, 88), ("ASIA.NORTHWIND.COM", 0, 1088)]
+        .map(|(r, c, p)| (r.to_owned(), c, p));
+    assert_eq!(domain.referrals.iter().map(known).collect::<Vec<_>>(), expected);
+    for (service, other) in [
+        ("HTTP/northwind.com", Some("northwind.com")),
+        ("MSSQLSvc/sql.northwind.com:1433", Some("northwind.com")),
+        ("ldap/dc1.asia.northwind.com/northwind.com", Some("asia.northwind.com")),
+        ("HTTP/app.us.contoso.com", Some("contoso.com")),
+        ("HTTP/app.eu.contoso.com", None),
+        ("HTTP/notnorthwind.com", None),
+        ("HTTP/com", None),
+    ] {
+        assert_eq!(domain.referral_of(service).map(|other| &*other.name), other, "{service}");
+    }
 }
 
 #[test]
@@ -29,6 +54,7 @@ fn a_wrong_field_is_named_with_what_to_write() {
     let many: String =
         (0..33).map(|number| format!("- name: d{number}.example\n  {REST}")).collect::<Vec<_>>().concat();
     let controllers = ["dc"; 17].join(", ");
+    let referrals: String = (0..33).map(|number| format!("{{name: d{number}.example}}, ")).collect();
     for (text, refused) in [
         ("domains: []".to_owned(), "domains: is empty: name at least one domain, with name, user and passwordFile"),
         (format!("domains:\n{many}"), "domains: has more than 32 domains: install another broker for the others"),
@@ -47,6 +73,26 @@ fn a_wrong_field_is_named_with_what_to_write() {
         (
             format!("domains:\n- name: a.b\n  {REST}- name: A.B.\n  {REST}"),
             "domains[1].name: a.b stands twice: write each domain once",
+        ),
+        (
+            format!("domains:\n- name: a.b\n  {REST}  referrals: [{{name: A.B.}}]\n"),
+            "domains[0].referrals: a.b stands twice, or is the domain itself: write each other domain once",
+        ),
+        (
+            format!("domains:\n- name: a.b\n  {REST}  referrals: [{{name: c.d}}, {{name: c.d}}]\n"),
+            "domains[0].referrals: c.d stands twice, or is the domain itself: write each other domain once",
+        ),
+        (
+            format!("domains:\n- name: a.b\n  {REST}  referrals: [{{name: '*'}}]\n"),
+            "domains[0].referrals: name: \"*\" is not the DNS name of a domain, such as contoso.com",
+        ),
+        (
+            format!("domains:\n- name: a.b\n  {REST}  referrals: [{{name: c.d, controllers: [{controllers}]}}]\n"),
+            "domains[0].referrals: controllers: names more than 16: name the nearest",
+        ),
+        (
+            format!("domains:\n- name: a.b\n  {REST}  referrals: [{referrals}]\n"),
+            "domains[0].referrals: names more than 32 domains",
         ),
         (
             "domains:\n- name: a.b\n  user: ' '\n  passwordFile: /p\n".to_owned(),

@@ -1,4 +1,4 @@
-//! A simulated DNS server on loopback that names the KDCs of contoso.com.
+//! A simulated DNS server on loopback that names the KDCs of a domain.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -14,7 +14,7 @@ use tokio::{net::UdpSocket, task::JoinHandle};
 /// A server that ends with the test.
 pub struct Dns {
     pub address: SocketAddr,
-    /// The first is `dc0.contoso.com`.
+    /// The first is `dc0` in the domain.
     kdcs: Arc<Mutex<Vec<SocketAddr>>>,
     task: JoinHandle<()>,
 }
@@ -26,15 +26,20 @@ impl Drop for Dns {
 }
 
 impl Dns {
-    /// A server that names these KDCs.
+    /// A server that names these KDCs of contoso.com.
     pub async fn start(kdcs: &[SocketAddr]) -> Self {
+        Self::start_for("contoso.com", kdcs).await
+    }
+
+    /// A server that names these KDCs of a domain.
+    pub async fn start_for(domain: &'static str, kdcs: &[SocketAddr]) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let (address, kdcs) = (socket.local_addr().unwrap(), Arc::new(Mutex::new(kdcs.to_vec())));
         let named = Arc::clone(&kdcs);
         let task = tokio::spawn(async move {
             let mut query = vec![0; 512];
             while let Ok((length, client)) = socket.recv_from(&mut query).await {
-                let answer = answer(&query[..length], &named.lock().unwrap().clone());
+                let answer = answer(&query[..length], domain, &named.lock().unwrap().clone());
                 socket.send_to(&answer, client).await.unwrap();
             }
         });
@@ -47,16 +52,13 @@ impl Dns {
     }
 }
 
-fn host(number: usize) -> String {
-    format!("dc{number}.contoso.com")
-}
-
-fn answer(query: &[u8], kdcs: &[SocketAddr]) -> Vec<u8> {
+fn answer(query: &[u8], domain: &str, kdcs: &[SocketAddr]) -> Vec<u8> {
+    let host = |number: usize| format!("dc{number}.{domain}");
     let asked = Packet::parse(query).unwrap();
     let (name, kind) = (asked.questions[0].qname.to_string(), asked.questions[0].qtype);
     let mut answer = Packet::new_reply(asked.id());
     let record = |data| ResourceRecord::new(Name::new_unchecked("x"), CLASS::IN, 1, data);
-    if name == "_kerberos._tcp.dc._msdcs.contoso.com" && kind == QTYPE::TYPE(TYPE::SRV) {
+    if name == format!("_kerberos._tcp.dc._msdcs.{domain}") && kind == QTYPE::TYPE(TYPE::SRV) {
         let named = kdcs.iter().enumerate().zip(0..).map(|((number, kdc), priority)| {
             let target = Name::new(&host(number)).unwrap().into_owned();
             record(RData::SRV(SRV { priority, weight: 100, port: kdc.port(), target }))

@@ -16,6 +16,7 @@ mod logon;
 mod namespaces;
 mod password_roll;
 mod program;
+mod referrals;
 mod started;
 mod statuses;
 mod world;

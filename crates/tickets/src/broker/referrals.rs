@@ -1,0 +1,130 @@
+//! Tickets for services, of other domains too: the referrals of KDCs (RFC 6806, 8) are followed.
+//!
+//! Invariants: only KDCs of listed domains are asked, so another domain's administrators do not choose where the broker connects; no realm is asked
+//! twice for a service, and at most [`MAX_REFERRALS`] others are. Tickets between realms are not kept: another domain goes on taking one after the
+//! account is disabled at home. After no KDC of a realm answered, it is not asked for [`Times::pause`](crate::limits::Times::pause).
+
+use std::sync::Arc;
+
+use gmsa_core::diagnostic::rules;
+use gmsa_kerberos::{Error as KerberosError, KdcRefusal, Kdcs, PrincipalName, Ticket};
+use http::StatusCode;
+use tokio::{
+    sync::Mutex,
+    time::{Instant, timeout_at},
+};
+
+use super::{
+    accounts::{LIFE, Logon},
+    controller_failures,
+    domain::TicketDomain,
+};
+use crate::{api::Refusal, domains::DomainKdcs, limits::MAX_REFERRALS};
+
+/// Why there is no ticket for a service.
+pub enum ServiceError {
+    /// The account's own realm gives none, and the logon may be to blame.
+    Home(KerberosError, Refusal),
+    Refused(Refusal),
+}
+
+/// A domain that referrals may lead to.
+pub struct OtherRealm {
+    domain: DomainKdcs,
+    /// Its KDCs once they are located, or since when and why none answers.
+    kdcs: Mutex<Option<Result<Arc<Kdcs>, (Instant, Refusal)>>>,
+}
+
+impl OtherRealm {
+    pub fn new(domain: DomainKdcs) -> Self {
+        Self { domain, kdcs: Mutex::default() }
+    }
+
+    async fn kdcs(&self, home: &TicketDomain) -> Result<Arc<Kdcs>, Refusal> {
+        let mut kdcs = self.kdcs.lock().await;
+        match &*kdcs {
+            Some(Ok(kdcs)) => return Ok(Arc::clone(kdcs)),
+            Some(Err((since, refusal))) if since.elapsed() < home.times.pause => {
+                return Err(refusal.clone().after(home.times.pause.saturating_sub(since.elapsed())));
+            }
+            _ => {}
+        }
+        let DomainKdcs { name, controllers, kdc_port, .. } = &self.domain;
+        let located = Arc::new(Kdcs::new(home.located_kdcs(name, controllers, *kdc_port).await, home.times.kdc));
+        *kdcs = Some(Ok(Arc::clone(&located)));
+        Ok(located)
+    }
+
+    /// The ticket of one of its KDCs.
+    async fn ticket(
+        &self,
+        home: &TicketDomain,
+        tgt: &Ticket,
+        service: &PrincipalName,
+        deadline: Instant,
+    ) -> Result<Ticket, Refusal> {
+        let (kdcs, realm) = (self.kdcs(home).await?, &self.domain.realm);
+        let (refusal, is_unanswered) = match timeout_at(deadline, kdcs.service_ticket(tgt, service, true, LIFE)).await {
+            Ok(Ok(ticket)) => return Ok(ticket),
+            Ok(Err(error)) => (controller_failures::of_other_realm(&error, realm, tgt, service), error.is_unanswered()),
+            Err(_) => (controller_failures::late_kdc(realm), true),
+        };
+        if is_unanswered {
+            *self.kdcs.lock().await = Some(Err((Instant::now(), refusal.clone())));
+        }
+        Err(refusal)
+    }
+}
+
+impl TicketDomain {
+    /// A ticket for a service, of this domain or of one that its KDCs refer to.
+    ///
+    /// # Errors
+    /// Why there is none, with the realm that answered.
+    pub async fn service_ticket(
+        &self,
+        logon: &Logon,
+        service: &PrincipalName,
+        deadline: Instant,
+    ) -> Result<Ticket, ServiceError> {
+        let (client, with_referrals) = (&logon.client, !self.referrals.is_empty());
+        let at_home = async |name: &PrincipalName| {
+            let answer = logon.kdcs.service_ticket(&logon.tgt, name, with_referrals, LIFE);
+            let answer = timeout_at(deadline, answer).await;
+            answer.map_err(|_| ServiceError::Refused(controller_failures::late_kdc(&client.realm)))
+        };
+        let mut answer = at_home(service).await?;
+        let other = self.config.referral_of(&service.to_string()).map(|other| &other.realm);
+        // KDCs do not refer every name, such as one with a port.
+        if let (Err(KerberosError::Refused(error)), Some(other)) = (&answer, other)
+            && error.refusal() == KdcRefusal::UnknownService
+        {
+            answer = at_home(&PrincipalName::krbtgt(other)).await?;
+        }
+        let mut ticket = answer.map_err(|error| {
+            let refusal = controller_failures::of_service(&error, client, service, other);
+            ServiceError::Home(error, refusal)
+        })?;
+        let mut visited = vec![client.realm.clone()];
+        while let Some(realm) = ticket.granting_realm() {
+            let refused = |status, why: String| {
+                let message = format!("the KDC of {} refers {service} to {realm}, {why}", ticket.service.realm);
+                Err(ServiceError::Refused(Refusal::new(status, rules::TICKET_REFERRAL.id, message)))
+            };
+            if visited.contains(&realm) {
+                return refused(StatusCode::BAD_GATEWAY, "which was asked already".to_owned());
+            }
+            if visited.len() > MAX_REFERRALS {
+                let why = format!("after {MAX_REFERRALS} other realms: the broker asks no more");
+                return refused(StatusCode::BAD_GATEWAY, why);
+            }
+            let Some(other) = self.referrals.iter().find(|other| other.domain.realm == realm) else {
+                let why = format!("which `referrals` of {} does not list", self.config.name);
+                return refused(StatusCode::NOT_IMPLEMENTED, why);
+            };
+            visited.push(realm);
+            ticket = other.ticket(self, &ticket, service, deadline).await.map_err(ServiceError::Refused)?;
+        }
+        Ok(ticket)
+    }
+}
