@@ -138,7 +138,7 @@ pub static RUNTIME_CLASS_MISSING: Rule = Rule {
     id: "runtime-class-missing",
     severity: Severity::Error,
     title: "The runtime class of a Pod does not exist, so the API server refuses the Pod.",
-    remedy: "Create it: `echo '{\"apiVersion\":\"node.k8s.io/v1\",\"kind\":\"RuntimeClass\",\"metadata\":{\"name\":\"OBJECT\"},\"handler\":\"runhcs-wcow-process\"}' | kubectl apply -f -`. Or correct runtimeClassName in the Pod.",
+    remedy: "Create it: `echo '{\"apiVersion\":\"node.k8s.io/v1\",\"kind\":\"RuntimeClass\",\"metadata\":{\"name\":\"RUNTIMECLASS\"},\"handler\":\"runhcs-wcow-process\"}' | kubectl apply -f -`. Or correct runtimeClassName in the Pod.",
 };
 #[doc = "A new Pod, or a Pod template, has ephemeral containers, so the API server refuses it."]
 pub static EPHEMERAL_CONTAINERS: Rule = Rule {
@@ -454,13 +454,6 @@ pub static SELECTORS_CHANGED: Rule = Rule {
     severity: Severity::Warning,
     title: "The selectors of a webhook configuration were changed after the installation.",
     remedy: "Remove the selectors with the `kubectl patch` that `kubectl gmsa doctor` prints, then run `helm upgrade` (Helm 4: with `--force-conflicts`), which restores those of the chart's values. On AKS, the chart's annotation `admissions.enforcer/disabled` keeps the selectors as they are.",
-};
-#[doc = "Users who may change webhook configurations can end the checks of Pods."]
-pub static STATIC_POLICIES: Rule = Rule {
-    id: "static-policies",
-    severity: Severity::Note,
-    title: "Users who may change webhook configurations can end the checks of Pods.",
-    remedy: "On a control plane of your own, load the static policies of the chart, which no user of the API can change: docs/static-policies.md.",
 };
 #[doc = "Every Pod of the cluster can connect to the webhook."]
 pub static NETWORK_OPEN: Rule = Rule {
@@ -2253,9 +2246,6 @@ RuleEntry { rule: &MATCH_CONDITIONS, words: &[
 RuleEntry { rule: &SELECTORS_CHANGED, words: &[
 ], remedies: &[
 ] },
-RuleEntry { rule: &STATIC_POLICIES, words: &[
-], remedies: &[
-] },
 RuleEntry { rule: &NETWORK_OPEN, words: &[
 ], remedies: &[
 ] },
@@ -4010,4 +4000,5 @@ pub static REMOVED: &[(&str, &str)] = &[
     ("object-missing", "This rule was removed: its messages are not about GMSA. It is shown as it stands."),
     ("probe-failed", "This rule was removed: its messages are not about GMSA. It is shown as it stands."),
     ("release-stuck", "This rule was removed: its messages are not about GMSA. It is shown as it stands."),
+    ("static-policies", "This rule was removed: docs/static-policies.md says how to try them."),
 ];

@@ -24,23 +24,27 @@ pub async fn run(api: &ApiServer, namespace: &str, enforcement: Enforcement) -> 
     for (what, pod, refuser) in pods() {
         let warns = enforcement == Enforcement::Warn;
         let answer = probe::ask(api, namespace, &pod, refuser.unwrap_or(Webhook::Mutate)).await;
-        let fault = match (answer.context("the namespace does not make a URL")?, refuser) {
-            (Answer::Admitted | Answer::Warned, None) => None,
-            (Answer::Warned, Some(_)) if warns => None,
-            // The guard has the same right to refuse what the pod brings; what it names must be filled in first.
-            (Answer::Refused, Some(_)) | (Answer::Guarded(_), Some(Webhook::Validate)) if !warns => None,
-            (Answer::Guarded(policy), Some(_)) if !warns => {
-                Some(format!("was refused by the policy {policy}: the API server did not ask the webhook"))
-            }
-            (Answer::Admitted, Some(_)) => Some("was admitted: the API server did not ask the webhook".to_owned()),
-            (Answer::Warned, Some(_)) => Some("was admitted with a warning: denials are not enforced".to_owned()),
-            (Answer::Refused | Answer::Guarded(_), _) => Some("was refused: denials are enforced".to_owned()),
-            (Answer::Failed(error), _) => match (error.code(), error.status()) {
+        let answer = match answer.context("the namespace does not make a URL")? {
+            Ok(answer) => Ok(answer),
+            Err(error) => match (error.code(), error.status()) {
                 (Some(code), Some(status)) if !status.message.contains("cannot create resource \"pods\"") => {
-                    Some(format!("was refused with {code}: {}", status.message))
+                    Err(format!("was refused with {code}: {}", status.message))
                 }
                 _ => return Err(error).context("cannot ask the API server"),
             },
+        };
+        let fault = match (answer, refuser) {
+            (Ok(Answer::Admitted | Answer::Warned), None) => None,
+            (Ok(Answer::Warned), Some(_)) if warns => None,
+            // The guard has the same right to refuse what the pod brings; what it names must be filled in first.
+            (Ok(Answer::Refused), Some(_)) | (Ok(Answer::Guarded(_)), Some(Webhook::Validate)) if !warns => None,
+            (Ok(Answer::Guarded(policy)), Some(_)) if !warns => {
+                Some(format!("was refused by the policy {policy}: the API server did not ask the webhook"))
+            }
+            (Ok(Answer::Admitted), Some(_)) => Some("was admitted: the API server did not ask the webhook".to_owned()),
+            (Ok(Answer::Warned), Some(_)) => Some("was admitted with a warning: denials are not enforced".to_owned()),
+            (Ok(Answer::Refused | Answer::Guarded(_)), _) => Some("was refused: denials are enforced".to_owned()),
+            (Err(refused), _) => Some(refused),
         };
         match fault {
             None => writeln!(report, "pass  {what}")?,

@@ -9,6 +9,7 @@ use http::{
     Request,
     header::{CONTENT_TYPE, WARNING},
 };
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -84,6 +85,8 @@ fn guard(webhook: Webhook, message: &str) -> Option<&str> {
 }
 
 /// The API server's answer to a pod.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Answer {
     /// It would be created.
     Admitted,
@@ -93,13 +96,14 @@ pub enum Answer {
     Refused,
     /// A policy of this name refused it, before any validating webhook was asked: the guard.
     Guarded(String),
-    /// Anything else.
-    Failed(CallError),
 }
 
 /// Has the API server create `pod` in `namespace` as a dry run, which `webhook` should refuse. `None` where the namespace does not make
 /// a URL.
-pub async fn ask(api: &ApiServer, namespace: &str, pod: &Value, webhook: Webhook) -> Option<Answer> {
+///
+/// # Errors
+/// Any other answer, or none.
+pub async fn ask(api: &ApiServer, namespace: &str, pod: &Value, webhook: Webhook) -> Option<Result<Answer, CallError>> {
     let request = Request::post(format!("/api/v1/namespaces/{namespace}/pods?dryRun=All"))
         .header(CONTENT_TYPE, "application/json")
         .body(pod.to_string().into_bytes())
@@ -110,12 +114,12 @@ pub async fn ask(api: &ApiServer, namespace: &str, pod: &Value, webhook: Webhook
             let warned = warnings
                 .map(|text| String::from_utf8_lossy(text.as_bytes()))
                 .any(|text| is_denial(webhook, &text) && policy(&text).is_none());
-            if warned { Answer::Warned } else { Answer::Admitted }
+            Ok(if warned { Answer::Warned } else { Answer::Admitted })
         }
         Err(error) => match error.status().map(|status| (guard(webhook, &status.message), &*status.message)) {
-            Some((Some(policy), _)) => Answer::Guarded(policy.to_owned()),
-            Some((None, message)) if is_denial(webhook, message) => Answer::Refused,
-            _ => Answer::Failed(error),
+            Some((Some(policy), _)) => Ok(Answer::Guarded(policy.to_owned())),
+            Some((None, message)) if is_denial(webhook, message) => Ok(Answer::Refused),
+            _ => Err(error),
         },
     })
 }

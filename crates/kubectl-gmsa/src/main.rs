@@ -110,9 +110,6 @@ enum Command {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
-    /// Print the manual page
-    #[command(hide = true)]
-    Man,
 }
 
 /// The word that `kubectl_complete-gmsa` passes to ask for completions. It is not a command of clap, which would parse the words after it.
@@ -136,8 +133,7 @@ fn finish(result: anyhow::Result<Outcome>, as_json: bool) -> ExitCode {
         // The reader of the output has closed it (`| head`).
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let typed = typed(env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()));
-            let error = match unread::remedy_of(&error, typed.as_deref()) {
+            let error = match unread::remedy_of(&error) {
                 Some(remedy) => format!("{}. {remedy}", causes::chain(error.as_ref())),
                 None => causes::chain(error.as_ref()),
             };
@@ -195,27 +191,6 @@ fn asks_for_json(mut matches: &ArgMatches) -> bool {
     forms.is_some_and(|mut forms| forms.any(|form| form == "json"))
 }
 
-/// The command as it was typed, for another user to run: without the options for cluster and user, so without the token.
-fn typed(mut arguments: impl Iterator<Item = String>) -> Option<String> {
-    const OWN: [&str; 9] =
-        ["--kubeconfig", "--context", "--cluster", "--user", "--server", "-s", "--token", "--as", "--as-group"];
-    let mut words = vec!["kubectl gmsa".to_owned()];
-    while let Some(argument) = arguments.next() {
-        let name = argument.split('=').next().unwrap_or_default();
-        if OWN.contains(&name) {
-            if name == argument {
-                arguments.next();
-            }
-            continue;
-        }
-        // Only characters without a meaning to a shell. A backslash is part of a path only to the shells of Windows.
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:/=@".contains(c) || cfg!(windows) && c == '\\';
-        let is_plain = argument.chars().all(is_plain);
-        words.push(Some(argument).filter(|_| is_plain)?);
-    }
-    Some(words.join(" "))
-}
-
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
@@ -241,11 +216,6 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             clap_complete::generate(shell, &mut Cli::command(), "kubectl-gmsa", &mut script);
             print_clean(script)
         }
-        Command::Man => {
-            let mut page = Vec::new();
-            clap_mangen::Man::new(Cli::command()).render(&mut page)?;
-            print_clean(page)
-        }
     }
 }
 
@@ -254,14 +224,6 @@ mod tests {
     use super::*;
 
     mod pages;
-
-    #[test]
-    fn a_command_is_handed_on_without_credentials() {
-        let handed_on = |line: &str| super::typed(line.split(' ').map(str::to_owned));
-        let asked = handed_on("who-can --serviceaccount shop:web --token secret --context=a -n shop --as jane");
-        assert_eq!(asked.as_deref(), Some("kubectl gmsa who-can --serviceaccount shop:web -n shop"));
-        assert_eq!(handed_on("who-can $(reboot)"), None);
-    }
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -1,11 +1,9 @@
 //! Code that several commands need. It does not know the commands, and no command imports another.
 
-pub mod acts;
 pub mod admission;
 pub mod annotations;
 pub mod args;
 pub mod configured;
-pub mod confirm;
 pub mod connection;
 pub mod credspecs;
 pub mod directory;
@@ -15,7 +13,6 @@ pub mod installer;
 pub mod kinds;
 pub mod live;
 pub mod names;
-pub mod new_file;
 pub mod output;
 pub mod owners;
 pub mod pods;

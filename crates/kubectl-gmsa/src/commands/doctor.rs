@@ -1,13 +1,13 @@
 //! `doctor`: checks an installation and the workloads that use it. Each check passes, notes, warns, fails or is skipped.
 //!
-//! Invariants: nothing is changed in the cluster. Besides reads there are access reviews and dry runs: of Pods, to see whether the
-//! API server can call the webhook, and of a webhook configuration, which static policies refuse. A check that could not run is
-//! neither a pass nor a failure.
+//! Invariants: nothing is changed in the cluster. Besides reads there are access reviews and dry runs of Pods, to see whether the API server
+//! can call the webhook. A check that could not run is neither a pass nor a failure.
 
 use std::{cell::RefCell, path::PathBuf, time::Duration};
 
 use clap::Args;
 use k8s_openapi::{api::authorization::v1::ResourceAttributes, apimachinery::pkg::version::Info};
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::shared::{
@@ -17,8 +17,10 @@ use crate::shared::{
     directory::DirectoryOptions,
     output::{Filter, Shape},
     print_clean, rounds,
+    unread::Read,
     world::{ClusterSource, World},
 };
+use gmsa_core::admission::ServiceAccount;
 
 mod api_server;
 mod bundle;
@@ -95,11 +97,12 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         let until = options.wait.map(|limit| Instant::now() + limit);
         let world = options.from.open(connection).await?;
         let round = async |world: &World| {
-            if options.pre {
+            let lines = if options.pre {
                 let namespace = connection.asked_namespace().unwrap_or(pre::NAMESPACE);
-                return Box::pin(pre::checks(world, namespace)).await;
-            }
-            let lines = Box::pin(lints::lines(world, &asked)).await;
+                Box::pin(pre::checks(world, namespace)).await?
+            } else {
+                Box::pin(lints::lines(world, &asked)).await
+            };
             // If this fails, everything will.
             match world.get::<Info>("/version").await {
                 Err(unread) if !unread.is_forbidden() && !options.from.is_named() => Err(unread.into()),
@@ -112,6 +115,21 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         }
         Ok(outcome)
     })
+}
+
+/// Whether a service account may do this, or the user, if there is none.
+async fn may(world: &World, account: Option<&ServiceAccount>, right: &ResourceAttributes) -> Read<bool> {
+    let (kind, spec) = match account {
+        None => ("SelfSubjectAccessReview", json!({"resourceAttributes": right})),
+        Some(account) => (
+            "SubjectAccessReview",
+            json!({"user": account.user(), "groups": account.groups(), "resourceAttributes": right}),
+        ),
+    };
+    let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": kind, "metadata": {}, "spec": spec});
+    let path = format!("/apis/authorization.k8s.io/v1/{}s", kind.to_ascii_lowercase());
+    let answer: Value = world.ask(&path, &review).await?;
+    Ok(answer.pointer("/status/allowed") == Some(&Value::Bool(true)))
 }
 
 /// A verb on a resource of a group.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::shared::{
     Outcome,
-    args::{DryRun, service_account, spec_name},
+    args::{service_account, spec_name},
     connection::{Connection, block_on},
     grant::GrantObjects,
     live::LiveCluster,
@@ -54,14 +54,16 @@ pub struct Options {
     /// Apply the objects, or with --revoke delete
     #[arg(long)]
     apply: bool,
-    #[command(flatten)]
-    dry_run: DryRun,
+    /// Let the API server check; change nothing
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "server", value_parser = ["server"], hide_possible_values = true)]
+    dry_run: Option<String>,
 }
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let ServiceAccount { namespace, name: service_account } = &options.serviceaccount;
     let grant = GrantObjects { spec: &options.credspec, namespace, service_account };
-    if options.dry_run.is_off() && !options.apply {
+    let is_dry_run = options.dry_run.is_some();
+    if !is_dry_run && !options.apply {
         // Never prints the object: piped to `kubectl apply`, it would grant the permission again.
         let delete = || format!("kubectl delete rolebinding --namespace {} {}\n", grant.namespace, grant.binding());
         return print_clean(if options.revoke { delete() } else { grant.yaml() });
@@ -69,15 +71,20 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     block_on(async {
         let cluster = connection.cluster().await?;
         if options.revoke {
-            revoke(&cluster, &grant, &options.dry_run).await
+            revoke(&cluster, &grant, is_dry_run).await
         } else {
-            apply_grant(&cluster, &grant, &options.dry_run).await
+            apply_grant(&cluster, &grant, is_dry_run).await
         }
     })
 }
 
+/// The text printed after each change.
+fn suffix(is_dry_run: bool) -> &'static str {
+    if is_dry_run { " (server dry run)" } else { "" }
+}
+
 /// Applies both objects. An object that grants something else is an error, because applying would replace its lists.
-async fn apply_grant(cluster: &LiveCluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
+async fn apply_grant(cluster: &LiveCluster, grant: &GrantObjects<'_>, is_dry_run: bool) -> anyhow::Result<Outcome> {
     let role: Option<Value> = cluster.find(&grant.role_path()).await.context("cannot read the ClusterRole")?;
     if !role.as_ref().is_none_or(|role| grant.is_own_role(role)) {
         bail!("clusterrole/{} {GRANTS_MORE}", grant.role());
@@ -89,11 +96,11 @@ async fn apply_grant(cluster: &LiveCluster, grant: &GrantObjects<'_>, dry_run: &
     // Checked first, because a failed binding would leave the role behind.
     let world = World::of(cluster.clone());
     expect_namespace(&world, grant).await?;
-    let applied = apply(cluster, &grant.role_path(), &grant.role_yaml(), role.as_ref(), dry_run).await;
+    let applied = apply(cluster, &grant.role_path(), &grant.role_yaml(), role.as_ref(), is_dry_run).await;
     applied.context("cannot apply the ClusterRole")?;
-    let applied = apply(cluster, &grant.binding_path(), &grant.binding_yaml(), binding.as_ref(), dry_run).await;
+    let applied = apply(cluster, &grant.binding_path(), &grant.binding_yaml(), binding.as_ref(), is_dry_run).await;
     applied.context("cannot apply the RoleBinding")?;
-    let (role, binding, namespace, suffix) = (grant.role(), grant.binding(), grant.namespace, dry_run.suffix());
+    let (role, binding, namespace, suffix) = (grant.role(), grant.binding(), grant.namespace, suffix(is_dry_run));
     let mut text =
         format!("clusterrole/{role} applied{suffix}\nrolebinding/{binding} applied in {namespace}{suffix}\n");
     for absent in absent(&world, grant).await {
@@ -125,10 +132,10 @@ async fn apply(
     path: &str,
     yaml: &str,
     read: Option<&Value>,
-    dry_run: &DryRun,
+    is_dry_run: bool,
 ) -> anyhow::Result<()> {
     let mut object: Value = serde_saphyr::from_str(yaml)?;
-    let parameters = format!("fieldManager=kubectl-gmsa{}", dry_run.parameter());
+    let parameters = format!("fieldManager=kubectl-gmsa{}", if is_dry_run { "&dryRun=All" } else { "" });
     let request = if let Some(read) = read {
         if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
             let version = read.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
@@ -145,8 +152,8 @@ async fn apply(
 
 /// Deletes the binding that was read, and reports another one that still gives the permission. A binding that grants something else stays,
 /// and so does one that was created since the read.
-async fn revoke(cluster: &LiveCluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
-    let (binding, suffix) = (grant.binding(), dry_run.suffix());
+async fn revoke(cluster: &LiveCluster, grant: &GrantObjects<'_>, is_dry_run: bool) -> anyhow::Result<Outcome> {
+    let (binding, suffix) = (grant.binding(), suffix(is_dry_run));
     // Evaluates RBAC itself, because the API server's authorizer sees a deletion only a moment later.
     let world = World::of(cluster.clone());
     let read = world.roles_and_bindings().await;
@@ -161,7 +168,7 @@ async fn revoke(cluster: &LiveCluster, grant: &GrantObjects<'_>, dry_run: &DryRu
         Some(binding) => {
             // An empty UID, which no object has, deletes nothing.
             let uid = binding.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
-            let deleted = cluster.delete(&grant.binding_path(), !dry_run.is_off(), Some(uid)).await;
+            let deleted = cluster.delete(&grant.binding_path(), is_dry_run, Some(uid)).await;
             deleted.context("cannot delete the RoleBinding")?
         }
         None => false,

@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use crate::shared::{
     Outcome,
-    acts::acts,
     args::{service_account, spec_name},
     connection::{Connection, block_on},
     credspecs::is_credential_spec,
@@ -21,7 +20,7 @@ use crate::shared::{
         Shape,
         grants::{Grant, Grants},
     },
-    world::{ClusterSource, World},
+    world::{ClusterSource, reads::acts},
 };
 use gmsa_cluster::{
     authorizer::rbac::{BindingGrant, Rbac},
@@ -34,16 +33,9 @@ use gmsa_core::{
     diagnostic::{Diagnostic, rules::SPEC_MISSING},
 };
 
-mod workloads;
-
-use workloads::Users;
-
 const EXAMPLES: &str = "Examples:
   # Ask the cluster
   kubectl gmsa who-can webapp1
-
-  # List the workloads that name it, before it is retired
-  kubectl gmsa who-can webapp1 --workloads
 
   # List what a service account may use
   kubectl gmsa who-can --serviceaccount shop:web
@@ -58,18 +50,13 @@ pub struct Options {
     #[arg(value_name = "NAME", value_parser = spec_name, required_unless_present = "serviceaccount")]
     name: Option<SpecName>,
     /// List instead what this service account may use
-    #[arg(long, alias = "service-account", value_name = "NAMESPACE:NAME", value_parser = service_account, conflicts_with_all = ["name", "workloads"])]
+    #[arg(long, alias = "service-account", value_name = "NAMESPACE:NAME", value_parser = service_account, conflicts_with = "name")]
     serviceaccount: Option<ServiceAccount>,
     /// Read credential specs and RBAC from here
     ///
     /// A file, a folder, or - for standard input, instead of the cluster
     #[arg(long, value_name = "DIR", conflicts_with = "from")]
     state: Option<PathBuf>,
-    /// List the workloads and pods that name it
-    ///
-    /// Workloads by their pod templates, and pods that no workload controls
-    #[arg(long, conflicts_with = "state")]
-    workloads: bool,
     #[command(flatten)]
     from: ClusterSource,
     /// Print table or json
@@ -89,20 +76,13 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         let Manifests { documents, mut problems, .. } = if let Some(path) = &options.state {
             input::manifests(std::slice::from_ref(path))
         } else {
-            let world = world.insert(options.from.open(connection).await?);
-            if options.workloads {
-                let absent = absent(world, name).await;
-                let users = Users::read(world, name, namespace, absent).await;
-                ensure!(users.absent.is_none() || !users.workloads.is_empty(), users.absent.unwrap_or_default());
-                return users.print(name, options.output);
-            }
-            world.roles_and_bindings().await?
+            world.insert(options.from.open(connection).await?).roles_and_bindings().await?
         };
         let (rbac, refused) = Rbac::from_documents(&documents);
         problems.extend(refused);
         let found = grants(&rbac, name, namespace);
         let absent = match &world {
-            Some(world) => absent(world, name).await,
+            Some(world) => names::absent(world, &format!("credential spec {name}"), &collection(), name.as_str()).await,
             None => absent_in(&documents, name),
         };
         if let Some(absent) = absent {
@@ -168,12 +148,7 @@ fn actors(rbac: &Rbac, found: &BTreeSet<Grant>) -> BTreeSet<Grant> {
     all.into_iter().map(|(grant, may)| Grant { may, ..grant }).collect()
 }
 
-/// What to say of a credential spec that does not exist.
-async fn absent(world: &World, name: &SpecName) -> Option<String> {
-    names::absent(world, &format!("credential spec {name}"), &collection(), name.as_str()).await
-}
-
-/// The same for manifests. Without any credential spec, they are only the roles and bindings.
+/// What to say of a credential spec that does not exist in manifests. Without any credential spec, they are only the roles and bindings.
 fn absent_in(documents: &[Document], name: &SpecName) -> Option<String> {
     let values: Vec<Value> = documents.iter().filter(|found| is_credential_spec(found)).map(Document::value).collect();
     let known = || values.iter().filter_map(|spec| spec.pointer("/metadata/name")?.as_str());

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-
 use crate::shared::rules;
 use gmsa_core::{
     admission::ServiceAccount,
@@ -30,37 +28,6 @@ pub fn size(text: &str) -> Result<usize, String> {
     let (number, bits) = unit.unwrap_or((text, 0));
     let bytes = number.parse::<usize>().ok().and_then(|number| number.checked_mul(1 << bits));
     bytes.ok_or_else(|| "expected a number of bytes such as 64Mi".to_owned())
-}
-
-/// `--dry-run`, as `kubectl` has it.
-#[derive(Debug, Args)]
-pub struct DryRun {
-    /// Let the API server check; change nothing
-    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "server", hide_possible_values = true)]
-    dry_run: Option<DryRunBy>,
-}
-
-/// The side that runs the dry run.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum DryRunBy {
-    /// The API server
-    Server,
-}
-
-impl DryRun {
-    pub fn is_off(&self) -> bool {
-        self.dry_run.is_none()
-    }
-
-    /// The parameter of a URL, with the `&` before it.
-    pub fn parameter(&self) -> &'static str {
-        if self.is_off() { "" } else { "&dryRun=All" }
-    }
-
-    /// The text printed after each change.
-    pub fn suffix(&self) -> &'static str {
-        if self.is_off() { "" } else { " (server dry run)" }
-    }
 }
 
 pub fn spec_name(text: &str) -> Result<SpecName, String> {

@@ -6,13 +6,14 @@
 use std::{
     env,
     fs::File,
-    io::{self, Write as _},
+    io::{self, BufRead as _, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 use gmsa_accounts::ldif;
+use gmsa_core::quote::one_line;
 use gmsa_directory::{
     Access, Address, Budget, Confirm, Controller, Credentials, Directory, NameServers,
     account::{Account, AccountName},
@@ -20,10 +21,7 @@ use gmsa_directory::{
 };
 use zeroize::Zeroizing;
 
-use super::{
-    confirm::{confirmed, has_terminal},
-    input, names,
-};
+use super::{input, names};
 
 /// The environment variable that holds the password.
 const VARIABLE: &str = "GMSA_DIRECTORY_PASSWORD";
@@ -196,6 +194,19 @@ fn confirm(user: &str, has_file: bool) -> Option<Confirm> {
         };
         Box::new(asked) as Confirm
     })
+}
+
+fn has_terminal() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks at the terminal; everything but yes is no.
+fn confirmed(question: &str) -> io::Result<bool> {
+    write!(io::stderr(), "{} [y/N] ", one_line(question))?;
+    io::stderr().flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
 /// The account with this name, as it is typed.

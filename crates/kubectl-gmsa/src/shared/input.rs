@@ -70,8 +70,6 @@ fn within(paths: &[PathBuf], mut bounds: Bounds) -> Manifests {
             let fetch =
                 posix(&name).map_or_else(String::new, |url| format!(": curl -sSfL {url} | kubectl gmsa check -f -"));
             problem(&name, format!("a URL is not read; fetch it first{fetch}"))
-        } else if let Some(language) = of_language(&path) {
-            language.problem(&name)
         } else if let Some(folder) = of_tool(&path) {
             without_rendered(folder, manifests::load(folder, &bounds))
         } else if is_pipe(&path) {
@@ -103,62 +101,6 @@ fn is_pipe(path: &Path) -> bool {
     return path.metadata().is_ok_and(|found| std::os::unix::fs::FileTypeExt::is_fifo(&found.file_type()));
     #[cfg(not(unix))]
     return path.as_os_str().is_empty();
-}
-
-/// A language that generates manifests.
-struct Language {
-    extension: &'static str,
-    name: &'static str,
-    /// How to check what it generates.
-    how: &'static str,
-    /// Starts of lines that no YAML has.
-    starts: &'static [&'static str],
-}
-
-const LANGUAGES: [Language; 4] = [
-    Language {
-        extension: ".tf",
-        name: "Terraform",
-        how: "check what it has applied (`kubectl gmsa check -n NAMESPACE`), or of resources kubernetes_manifest what it plans: `terraform show -json PLAN \
-         | jq '{apiVersion: \"v1\", kind: \"List\", items: [.. | objects | select(.type? == \"kubernetes_manifest\") | .values.manifest]}' \
-         | kubectl gmsa check -f -`",
-        starts: &["resource \"", "module \"", "data \"", "provider \"", "terraform {"],
-    },
-    Language {
-        extension: ".jsonnet",
-        name: "Jsonnet",
-        how: "`jsonnet -y FILE | kubectl gmsa check -f -`",
-        starts: &[],
-    },
-    Language {
-        extension: ".cue",
-        name: "CUE",
-        how: "`cue export --out yaml FILE | kubectl gmsa check -f -`",
-        starts: &[],
-    },
-    Language {
-        extension: ".bicep",
-        name: "Bicep",
-        how: "check what it has applied: `kubectl gmsa check -n NAMESPACE`",
-        starts: &["targetScope =", "extension kubernetes", "import 'kubernetes", "provider 'kubernetes"],
-    },
-];
-
-impl Language {
-    fn problem(&self, name: &str) -> Manifests {
-        problem(name, format!("this is {}, not YAML: {}", self.name, self.how))
-    }
-}
-
-fn of_language(path: &Path) -> Option<&'static Language> {
-    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-    LANGUAGES.iter().find(|language| name.ends_with(language.extension))
-}
-
-/// The language of a text without a name.
-fn language_of(text: &str) -> Option<&'static Language> {
-    let has = |start: &&str| text.lines().any(|line| line.starts_with(start));
-    LANGUAGES.iter().find(|language| language.starts.iter().any(has))
 }
 
 /// The folder that another tool renders, recognized by its file or by the templates of a chart.
@@ -219,10 +161,7 @@ fn parse(name: &str, read: io::Result<Option<Vec<u8>>>, bounds: &Bounds) -> Mani
         Ok(Some(bytes)) => {
             let length = bytes.len();
             match decode(bytes) {
-                Ok(text) => language_of(&text).map_or_else(
-                    || Manifests { bytes: length, ..manifests::parse_within(name, &text, bounds).strict() },
-                    |language| language.problem(name),
-                ),
+                Ok(text) => Manifests { bytes: length, ..manifests::parse_within(name, &text, bounds).strict() },
                 Err(_) => problem(name, "expected text in UTF-8 or UTF-16".to_owned()),
             }
         }

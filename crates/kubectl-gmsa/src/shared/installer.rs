@@ -11,43 +11,14 @@ pub enum Installer {
     Helm {
         release: String,
         namespace: String,
-        writes: HelmWrites,
     },
     /// Includes Argo CD, which applies the manifests that Helm renders.
     Manifest,
 }
 
-/// The way Helm writes objects, as its field manager shows. Only server-side apply reports a field that another manager owns;
-/// Helm 3 has no flag for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum HelmWrites {
-    /// As Helm 3 does.
-    Update,
-    /// As Helm 4 does for a release of its own.
-    Apply,
-    #[default]
-    Unknown,
-}
-
-impl HelmWrites {
-    fn of(object: &ObjectMeta) -> Self {
-        let mut entries = object.managed_fields.iter().flatten();
-        let of_helm = entries.find(|entry| entry.manager.as_deref() == Some("helm"));
-        match of_helm.and_then(|entry| entry.operation.as_deref()) {
-            Some("Update") => Self::Update,
-            Some("Apply") => Self::Apply,
-            _ => Self::Unknown,
-        }
-    }
-
-    /// A Helm command that also takes over fields of other managers.
-    fn forced(self, command: &str) -> String {
-        match self {
-            Self::Update => format!("`{command}`"),
-            Self::Apply => format!("`{command} --force-conflicts`"),
-            Self::Unknown => format!("`{command}` (Helm 4: with `--force-conflicts`)"),
-        }
-    }
+/// A Helm command that also takes over fields of other managers. Helm 3 has no server-side apply, so no conflicts and no flag for them.
+fn forced(command: &str) -> String {
+    format!("`{command} --force-conflicts` (Helm 3: without this flag)")
 }
 
 impl Installer {
@@ -64,7 +35,7 @@ impl Installer {
             (Some(release), _) if release.starts_with("aks-managed-") => Self::Aks,
             // Checked because they become part of commands, and any user who may annotate the object can set them.
             (Some(release), Some(namespace)) if is_dns_subdomain(&release) && is_dns_subdomain(&namespace) => {
-                Self::Helm { release, namespace, writes: HelmWrites::of(object) }
+                Self::Helm { release, namespace }
             }
             _ => Self::Manifest,
         }
@@ -74,9 +45,7 @@ impl Installer {
     /// fields that others have changed.
     pub fn restore(&self) -> String {
         match self {
-            Self::Helm { release, namespace, writes } => {
-                writes.forced(&format!("helm upgrade {release} CHART -n {namespace}"))
-            }
+            Self::Helm { release, namespace } => forced(&format!("helm upgrade {release} CHART -n {namespace}")),
             Self::Aks => "`az aks update --enable-windows-gmsa`".to_owned(),
             Self::Manifest => {
                 "`kubectl apply --server-side --force-conflicts -f` with the manifest that installed it".to_owned()
@@ -86,8 +55,8 @@ impl Installer {
 
     /// The command that installs a release again after its record was lost. It adopts the objects that remain.
     pub fn install_again(&self) -> Option<String> {
-        let Self::Helm { release, namespace, writes } = self else { return None };
-        Some(writes.forced(&format!("helm install {release} CHART -n {namespace} --create-namespace")))
+        let Self::Helm { release, namespace } = self else { return None };
+        Some(forced(&format!("helm install {release} CHART -n {namespace} --create-namespace")))
     }
 }
 
@@ -95,57 +64,16 @@ impl Installer {
 mod tests {
     use std::collections::BTreeMap;
 
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
-
     use super::*;
-
-    fn release(name: &str, operation: Option<&str>) -> Installer {
-        let annotations = [("meta.helm.sh/release-name", name), ("meta.helm.sh/release-namespace", "gmsa")];
-        let annotations: BTreeMap<_, _> = annotations.map(|(key, value)| (key.into(), value.into())).into();
-        let entry = |manager: &str, operation: &str| ManagedFieldsEntry {
-            manager: Some(manager.to_owned()),
-            operation: Some(operation.to_owned()),
-            ..ManagedFieldsEntry::default()
-        };
-        let of_helm = operation.map(|operation| entry("helm", operation));
-        let managed = [entry("kubectl-edit", "Update")].into_iter().chain(of_helm).collect();
-        Installer::of(&ObjectMeta {
-            annotations: Some(annotations),
-            managed_fields: Some(managed),
-            ..ObjectMeta::default()
-        })
-    }
 
     #[test]
     fn a_release_whose_name_is_no_name_is_no_part_of_a_command() {
+        let annotations = [("meta.helm.sh/release-name", "x; reboot"), ("meta.helm.sh/release-namespace", "gmsa")];
+        let annotations: BTreeMap<_, _> = annotations.map(|(key, value)| (key.into(), value.into())).into();
+        let of_release = ObjectMeta { annotations: Some(annotations), ..ObjectMeta::default() };
         assert_eq!(
-            release("x; reboot", None).restore(),
+            Installer::of(&of_release).restore(),
             "`kubectl apply --server-side --force-conflicts -f` with the manifest that installed it"
         );
-    }
-
-    #[test]
-    fn only_helm_that_applies_on_the_server_is_told_to_force() {
-        for (operation, restore, again) in [
-            (
-                Some("Update"),
-                "`helm upgrade webhook CHART -n gmsa`",
-                "`helm install webhook CHART -n gmsa --create-namespace`",
-            ),
-            (
-                Some("Apply"),
-                "`helm upgrade webhook CHART -n gmsa --force-conflicts`",
-                "`helm install webhook CHART -n gmsa --create-namespace --force-conflicts`",
-            ),
-            (
-                None,
-                "`helm upgrade webhook CHART -n gmsa` (Helm 4: with `--force-conflicts`)",
-                "`helm install webhook CHART -n gmsa --create-namespace` (Helm 4: with `--force-conflicts`)",
-            ),
-        ] {
-            let installer = release("webhook", operation);
-            assert_eq!((installer.restore().as_str(), installer.install_again().as_deref()), (restore, Some(again)));
-        }
-        assert_eq!(Installer::Manifest.install_again(), None);
     }
 }

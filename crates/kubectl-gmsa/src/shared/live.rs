@@ -6,8 +6,6 @@ use http::{
     Request,
     header::{ACCEPT, CONTENT_TYPE},
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::PartialObjectMeta;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 use tokio::time::Instant;
@@ -91,33 +89,23 @@ impl LiveCluster {
         Ok(serde_json::from_slice(&answer.map_err(|error| self.located(error))?)?)
     }
 
-    /// Deletes an object; false if it did not exist. With a `uid` that was read before, another object of the name stays. If the outcome is
-    /// unknown, looks the object up and deletes it again.
+    /// Deletes an object; false if it did not exist. With a `uid` that was read before, another object of the name stays. Without an answer
+    /// it is deleted again.
     pub async fn delete(&self, path: &str, is_dry_run: bool, uid: Option<&str>) -> anyhow::Result<bool> {
-        let delete = async |uid: Option<&str>| {
-            // All options in the body: the API server reads those of the query only where there is none.
-            let dry_run: &[&str] = if is_dry_run { &["All"] } else { &[] };
-            let options = json!({"preconditions": uid.map(|uid| json!({"uid": uid})), "dryRun": dry_run});
-            let request = Request::delete(path).header(CONTENT_TYPE, "application/json");
-            let request = request.body(serde_json::to_vec(&options)?)?;
-            self.api.call(request, self.deadline()).await.map_err(|error| self.located(error))?;
-            anyhow::Ok(())
+        // All options in the body: the API server reads those of the query only where there is none.
+        let dry_run: &[&str] = if is_dry_run { &["All"] } else { &[] };
+        let options = json!({"preconditions": uid.map(|uid| json!({"uid": uid})), "dryRun": dry_run});
+        let request = Request::delete(path).header(CONTENT_TYPE, "application/json");
+        let request = request.body(serde_json::to_vec(&options)?)?;
+        let (first, is_repeated) = match self.api.call(request.clone(), self.deadline()).await {
+            Err(error) if error.is_outcome_unknown() => (self.api.call(request, self.deadline()).await, true),
+            first => (first, false),
         };
-        match delete(uid).await {
-            Ok(()) => return Ok(true),
-            Err(error) if is_missing(&error) => return Ok(false),
-            Err(error) if !is_outcome_unknown(&error) => return Err(error),
-            Err(_) => {}
-        }
-        // Without a read before the deletion, a missing object may never have existed.
-        let Some(left) = self.find::<PartialObjectMeta>(path).await? else { return Ok(uid.is_some()) };
-        let ObjectMeta { uid: left, deletion_timestamp, .. } = left.metadata;
-        if deletion_timestamp.is_some() || uid.is_some() && uid != left.as_deref() {
-            return Ok(true);
-        }
-        match delete(left.as_deref()).await {
-            Err(error) if !is_missing(&error) => Err(error),
-            _ => Ok(true),
+        match first {
+            Ok(_) => Ok(true),
+            // The first call, or another client, has deleted it.
+            Err(error) if error.code() == Some(404) => Ok(is_repeated && uid.is_some()),
+            Err(error) => Err(self.located(error)),
         }
     }
 
@@ -152,9 +140,4 @@ impl LiveCluster {
 /// Whether a failed request may have taken effect.
 fn is_outcome_unknown(error: &anyhow::Error) -> bool {
     error.downcast_ref().is_some_and(CallError::is_outcome_unknown)
-}
-
-/// Whether a call failed because the object, or its kind, does not exist.
-fn is_missing(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<CallError>().and_then(CallError::code) == Some(404)
 }

@@ -12,20 +12,20 @@ use std::{
     sync::Arc,
 };
 
-use crate::shared::rules;
-use clap::ValueEnum;
+use crate::shared::{args, rules};
+use clap::{
+    Args, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 use gmsa_core::diagnostic::{Check, Diagnostic, Diagnostics, Severity};
 use serde::Serialize;
 
-pub mod filter;
-mod github;
+mod code;
 pub mod grants;
 pub mod json;
-mod sarif;
 mod style;
 pub mod table;
 
-pub use filter::Filter;
 pub use gmsa_core::quote::first_five;
 pub use style::Style;
 
@@ -72,6 +72,43 @@ impl From<Outcome> for ExitCode {
     }
 }
 
+/// The options that select findings, for all commands with findings.
+#[derive(Clone, Debug, Args)]
+pub struct Filter {
+    /// Leave out rules, separated by commas
+    #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = args::rule)]
+    ignore: Vec<String>,
+    /// Fail on error, warning or note
+    ///
+    /// The lowest severity that ends in exit code 1
+    #[arg(long, value_name = "SEVERITY", default_value = "warning", value_parser = severity(), hide_possible_values = true)]
+    fail_on: Severity,
+}
+
+fn severity() -> impl TypedValueParser<Value = Severity> {
+    let all = [Severity::Error, Severity::Warning, Severity::Note];
+    PossibleValuesParser::new(all.map(Severity::as_str))
+        .try_map(move |word| all.into_iter().find(|severity| severity.as_str() == word).ok_or("no severity"))
+}
+
+impl Filter {
+    /// The same filter, with exit code 1 for errors only.
+    #[must_use]
+    pub fn of_errors(&self) -> Self {
+        Self { fail_on: Severity::Error, ..self.clone() }
+    }
+
+    /// Whether its rule is not ignored.
+    pub fn keeps(&self, found: &Diagnostic) -> bool {
+        self.ignore.iter().all(|id| id != found.rule.id)
+    }
+
+    /// Whether it ends in exit code 1.
+    pub fn fails(&self, found: &Diagnostic) -> bool {
+        found.severity >= self.fail_on
+    }
+}
+
 /// Prints on standard output.
 pub fn print(text: impl AsRef<[u8]>) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
@@ -85,7 +122,7 @@ pub fn print_clean(text: impl AsRef<[u8]>) -> anyhow::Result<Outcome> {
     Ok(Outcome::Clean)
 }
 
-/// The format of a report. A new format is a variant, an arm of [`Report::render`], a module beside `sarif.rs`, and the help of `--output`.
+/// The format of a report. A new format is a variant, an arm of [`Report::render`], a function beside those of `code.rs`, and the help of `--output`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people
@@ -198,8 +235,8 @@ impl Report {
         let text = match format {
             Format::Table => table::report(&self.head, &self.places, &folded(&findings), &totals.to_string(), style),
             Format::Json => json::report(outcome, &totals, &self.places, &findings)?,
-            Format::Sarif => json::text(&sarif::log(&findings))?,
-            Format::Github => github::render(&folded(&findings), &totals.to_string()),
+            Format::Sarif => json::text(&code::sarif(&findings))?,
+            Format::Github => code::github(&folded(&findings), &totals.to_string()),
         };
         Ok((text, outcome))
     }

@@ -159,8 +159,8 @@ impl fmt::Display for Right<'_> {
     }
 }
 
-/// The remedy for an error that ends the command: rejected credentials, or a missing right. `typed` is the command.
-pub fn remedy_of(error: &anyhow::Error, typed: Option<&str>) -> Option<String> {
+/// The remedy for an error that ends the command: rejected credentials, or a missing right.
+pub fn remedy_of(error: &anyhow::Error) -> Option<String> {
     let unread = error.chain().find_map(|cause| cause.downcast_ref::<Unread>()).cloned();
     let call = error.chain().find_map(|cause| cause.downcast_ref::<CallError>());
     let code = unread.as_ref().map_or_else(|| call.and_then(CallError::code), |unread| unread.code);
@@ -169,10 +169,7 @@ pub fn remedy_of(error: &anyhow::Error, typed: Option<&str>) -> Option<String> {
         Some(403) => {
             let said = call.and_then(CallError::status).and_then(|status| Right::of_refusal(&status.message));
             let right = said.map(|right| Remedy::right(&right).text);
-            let right = unread.map(|unread| unread.remedy.text).or(right).unwrap_or_default();
-            let or_ask = if right.is_empty() { "Ask" } else { " Or ask" };
-            let ask = typed.map(|typed| format!("{or_ask} a cluster administrator to run: {typed}"));
-            Some(right + &ask.unwrap_or_default()).filter(|remedy| !remedy.is_empty())
+            unread.map(|unread| unread.remedy.text).or(right)
         }
         _ => None,
     }

@@ -4,7 +4,7 @@ use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
 use k8s_openapi::api::{
     admissionregistration::v1::ServiceReference,
     apps::v1::Deployment,
-    core::v1::{ContainerPort, Namespace, Pod},
+    core::v1::{Namespace, Pod},
     discovery::v1::{Endpoint, EndpointSlice},
 };
 
@@ -53,12 +53,6 @@ pub async fn silent<'w>(
     None
 }
 
-/// The Service that the API server calls for new pods; `None` without a configured Service.
-async fn service_of_webhook(world: &World) -> Read<Option<ServiceReference>> {
-    let found = world.webhooks().await?.iter().find(|found| found.is_of_pods());
-    Ok(found.and_then(|found| found.webhook.client_config.service.clone()))
-}
-
 /// The endpoints of the webhook's Service.
 pub async fn endpoints(world: &World, service: &ServiceReference) -> Read<Vec<Endpoint>> {
     let path = format!(
@@ -69,21 +63,35 @@ pub async fn endpoints(world: &World, service: &ServiceReference) -> Read<Vec<En
     Ok(slices.into_iter().flat_map(|slice| slice.endpoints).collect())
 }
 
-/// The pod of the first endpoint of the webhook, if there is one. The lints of `doctor` prefer a ready one, and have one for endpoints that
-/// cannot be read.
-pub async fn replica(world: &World) -> Read<Option<Pod>> {
-    let Some(service) = service_of_webhook(world).await? else { return Ok(None) };
-    let endpoints = endpoints(world, &service).await?;
-    let Some(name) = endpoints.iter().find_map(pod_name) else { return Ok(None) };
-    world.find(&format!("/api/v1/namespaces/{}/pods/{name}", service.namespace)).await
+/// The name of a pod behind a Service, and the pod; `None` without an endpoint. If none is ready, an unready one may show why.
+pub async fn pod_behind(world: &World, service: &ServiceReference) -> Read<Option<(String, Pod)>> {
+    let endpoints = endpoints(world, service).await?;
+    let named = || endpoints.iter().filter_map(|endpoint| Some((endpoint, pod_name(endpoint)?)));
+    let ready = named().find(|(endpoint, _)| is_ready(endpoint));
+    let Some((_, name)) = ready.or_else(|| named().next()) else { return Ok(None) };
+    let pod = world.get(&format!("/api/v1/namespaces/{}/pods/{name}", service.namespace)).await?;
+    Ok(Some((name.to_owned(), pod)))
 }
 
-/// The value of an option in the charts' form, `--NAME=VALUE`.
-pub fn argument<'p>(pod: &'p Pod, name: &str) -> Option<&'p str> {
-    let spec = pod.spec.as_ref()?;
-    let containers = spec.init_containers.iter().flatten().chain(&spec.containers);
-    let mut arguments = containers.flat_map(|container| container.args.iter().flatten());
-    arguments.find_map(|argument| argument.strip_prefix("--")?.strip_prefix(name)?.strip_prefix('='))
+/// A pod of the webhook that the API server calls for new pods; `None` without a Service or an endpoint.
+pub async fn replica(world: &World) -> Read<Option<Pod>> {
+    let reviewing = reviewing(world.webhooks().await?);
+    let Some(service) = reviewing.iter().find_map(|found| found.webhook.client_config.service.as_ref()) else {
+        return Ok(None);
+    };
+    Ok(pod_behind(world, service).await?.map(|(_, pod)| pod))
+}
+
+/// The values of an option in the charts' form, `--NAME=VALUE`.
+pub fn arguments<'p>(pod: &'p Pod, name: &'p str) -> impl Iterator<Item = &'p str> {
+    let containers = pod.spec.iter().flat_map(|spec| spec.init_containers.iter().flatten().chain(&spec.containers));
+    let arguments = containers.flat_map(|container| container.args.iter().flatten());
+    arguments.filter_map(move |argument| argument.strip_prefix("--")?.strip_prefix(name)?.strip_prefix('='))
+}
+
+/// The first value of such an option.
+pub fn argument<'p>(pod: &'p Pod, name: &'p str) -> Option<&'p str> {
+    arguments(pod, name).next()
 }
 
 /// Whether this replica of the webhook is installed without tickets.
@@ -125,14 +133,10 @@ pub fn image(pod: &Pod) -> Option<&str> {
     pod.spec.as_ref()?.containers.first()?.image.as_deref()
 }
 
-/// The port of this name.
-pub fn port<'p>(pod: &'p Pod, name: &str) -> Option<&'p ContainerPort> {
-    let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
-    containers.flat_map(|container| container.ports.iter().flatten()).find(|port| port.name.as_deref() == Some(name))
-}
-
 /// The metrics of a replica. `None` where it has no port for them.
 pub async fn metrics(world: &World, namespace: &str, name: &str, pod: &Pod) -> Option<Read<String>> {
-    let port = port(pod, ADMIN)?.container_port;
+    let mut ports =
+        pod.spec.iter().flat_map(|spec| &spec.containers).flat_map(|container| container.ports.iter().flatten());
+    let port = ports.find(|port| port.name.as_deref() == Some(ADMIN))?.container_port;
     Some(world.text(&format!("/api/v1/namespaces/{namespace}/pods/{name}:{port}/proxy/metrics")).await)
 }

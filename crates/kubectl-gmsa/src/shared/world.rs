@@ -120,17 +120,6 @@ enum ApiServerState {
     Silent(Duration),
 }
 
-/// The API server's answer to a probe pod, in a form that a bundle can hold: see [`Answer`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum DryRunAnswer {
-    Admitted,
-    Warned,
-    Refused,
-    Guarded(String),
-    Failed(Unread),
-}
-
 /// The facts about a Secret.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -275,15 +264,13 @@ impl World {
     }
 
     /// Sends a pod that the webhook should refuse, as a dry run; `None` if the namespace is not a valid name.
-    pub async fn dry_run(&self, webhook: Webhook, pod: &Value) -> Option<Read<DryRunAnswer>> {
+    pub async fn dry_run(&self, webhook: Webhook, pod: &Value) -> Option<Read<Answer>> {
         let request = format!("{} in {}", webhook.path(), self.namespace);
         let answered = self.once(DRY_RUN, &request, async |live| {
-            let answer = probe::ask(&live.api, &self.namespace, pod, webhook).await;
-            // A late failure can come from the API server or from a proxy before it.
-            if !matches!(answer, Some(Answer::Failed(_))) {
-                self.seen.api_server.set(ApiServerState::Answers);
-            }
-            Ok(vec![to_raw_value(&answer.map(of_answer))?])
+            let answer = probe::ask(&live.api, &self.namespace, pod, webhook).await.transpose();
+            let answer = answer.map_err(|error| Unread::of(CREATE, "/api/v1/pods", &error.into()))?;
+            self.seen.api_server.set(ApiServerState::Answers);
+            Ok(vec![to_raw_value(&answer)?])
         });
         let answer = answered.await.and_then(|answered| one(DRY_RUN, &request, &answered));
         answer.map(Option::flatten).transpose()
@@ -326,7 +313,7 @@ impl World {
                     Ok(()) => ask(live).await,
                     Err(error) => Err(error),
                 };
-                // A dry run notes itself whether the API server has answered.
+                // A late failure of a dry run can come from the API server or from a proxy before it.
                 if verb != DRY_RUN {
                     self.note(&answer);
                 }
@@ -372,16 +359,6 @@ fn one<T: DeserializeOwned>(verb: &str, request: &str, answered: &Answered) -> R
 
 fn parsed<T: DeserializeOwned>(verb: &str, request: &str, json: &RawValue) -> Read<T> {
     serde_json::from_str(json.get()).map_err(|error| Unread::of(verb, request, &error.into()))
-}
-
-fn of_answer(answer: Answer) -> DryRunAnswer {
-    match answer {
-        Answer::Admitted => DryRunAnswer::Admitted,
-        Answer::Warned => DryRunAnswer::Warned,
-        Answer::Refused => DryRunAnswer::Refused,
-        Answer::Guarded(policy) => DryRunAnswer::Guarded(policy),
-        Answer::Failed(error) => DryRunAnswer::Failed(Unread::of(CREATE, "/api/v1/pods", &error.into())),
-    }
 }
 
 #[cfg(test)]

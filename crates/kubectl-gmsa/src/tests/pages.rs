@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Hidden commands.
-pub const HIDDEN: [&str; 2] = ["help", "man"];
+pub const HIDDEN: [&str; 1] = ["help"];
 
 const JSON: &str = "
 ## JSON
@@ -30,7 +30,6 @@ the last says in `more` how many are left out |
 | `checks` | `doctor`, `why`, `verify`, `probe`, `account test` | each with `status` (`pass`, `note`, `warn`, `fail`, `skip`), `about`, `text` and, where it does not pass, `rule` and `remedy` |
 | `grants` | `who-can` | each with `binding` and `role` (`kind`, `name` and, in one namespace, `namespace`), and `subject` or `credentialSpec` |
 | `actAsPods` | `who-can` | who may act as their pods: as in `grants`, with `may`, words of `kubectl` |
-| `workloads`, `notRead` | `who-can --workloads` | each with `namespace`, `kind`, `name` and `pods`, null where not known; what could not be read |
 | `explanations` | `explain` | each with `found` and `causes`, which have `rule`, `text`, `remedy` and, where it matters, `phase` (`start`, `running`). \
 `text` says what is no fault or not known |
 | `plugin`, `webhook` | `version` | their versions; `webhook` is a list, of two during a rollout; `unknown` says why it is empty |

@@ -96,7 +96,6 @@ async fn answers_as_the_cluster(of: &str, question: &str) {
         "outdated -A",
         "check -A",
         "who-can webapp1",
-        "who-can webapp1 --workloads",
         "who-can --serviceaccount shop:web",
     ] {
         let words: Vec<&str> = command.split(' ').collect();

@@ -292,13 +292,12 @@ async fn flags_override_the_kubeconfig() {
     };
     let url = api.url();
     let folder = folder_with(&two(&url));
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 8] = [
         (&["--context", "two"], "default/pods Bearer two someone -"),
         (&["--cluster", "two"], "shop/pods Bearer one - -"),
         // Without pods, a namespace that is named is looked for.
         (&["--cluster", "two", "--user", "two", "-n", "b"], "b Bearer two someone -"),
         (&["--server", &url], "shop/pods Bearer one - -"),
-        (&["-s", url.strip_prefix("http://").unwrap()], "shop/pods Bearer one - -"),
         (&["--server", &url, "--token", "mine"], "shop/pods Bearer mine - -"),
         (&["--server", &url, "--user", "program", "--token", "mine"], "shop/pods Bearer mine - -"),
         (&["--context", "two", "--as", "me", "--as-group", "us"], "default/pods Bearer two me us"),

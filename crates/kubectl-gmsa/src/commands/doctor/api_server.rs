@@ -14,9 +14,6 @@ const OLDEST: u32 = 25;
 /// The first minor version in which the chart uses match conditions, because they are on by default.
 pub(super) const MATCH_CONDITIONS: u32 = 28;
 
-/// The first minor version with policies from files of the control plane.
-pub(super) const STATIC_POLICIES: u32 = 36;
-
 pub(super) async fn check(world: &World) -> Read<Vec<Check>> {
     let version = world.get::<Info>("/version").await?.git_version;
     let is_new = is_at_least(&version, MATCH_CONDITIONS);

@@ -3,7 +3,7 @@
 //! Invariants: only [`Bundle`] decides what goes into the file; no file is overwritten.
 
 use std::{
-    fs,
+    fs::{self, OpenOptions},
     io::{self, Write as _},
     path::Path,
 };
@@ -13,7 +13,6 @@ use futures::future::join_all;
 use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Pod};
 
 use crate::shared::{
-    new_file,
     walk::{events::Events, tickets},
     webhook::{broker, endpoints, metrics, pod_name, replica},
     world::{Bundle, World},
@@ -29,8 +28,17 @@ const MORE: [&str; 2] = ["/api/v1/serviceaccounts", "/apis/node.k8s.io/v1/runtim
 /// Fails early if the file exists or cannot be created.
 pub(super) fn check_path(file: &Path) -> anyhow::Result<()> {
     ensure!(file.symlink_metadata().is_err(), "{} exists: --bundle overwrites no file", file.display());
-    let created = new_file::save(file, b"").and_then(|()| fs::remove_file(file));
+    let created = save(file, b"").and_then(|()| fs::remove_file(file));
     created.with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// Creates a file that only its user can read; on Windows it has the rights of its folder. Never overwrites a file.
+fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?.write_all(bytes)
 }
 
 /// Reads the rest, and writes the file. It also records failed reads.
@@ -49,7 +57,7 @@ pub(super) async fn write(world: &World, file: &Path) -> anyhow::Result<()> {
     }
     tickets::read_logs(world).await;
     let text = serde_json::to_string_pretty(&Bundle::of(world)?)? + "\n";
-    new_file::save(file, text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))?;
+    save(file, text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))?;
     writeln!(io::stderr(), "{} written: read it before you share it", file.display())?;
     Ok(())
 }

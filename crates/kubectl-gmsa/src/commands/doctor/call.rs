@@ -7,10 +7,10 @@ use crate::shared::{
     configured::{Configured, is_of_gmsa},
     rules::{self, Names},
     unread::{Read, Remedy, Unread, because},
-    world::{DryRunAnswer, World},
+    world::World,
 };
 use futures::future::join_all;
-use gmsa_cluster::probe::{self, is_denial};
+use gmsa_cluster::probe::{self, Answer, is_denial};
 use gmsa_core::{admission::Webhook, diagnostic::Check};
 
 const MUTATE: &str = "call of /mutate";
@@ -41,12 +41,7 @@ pub(super) async fn checks(world: &World) -> Read<Vec<Check>> {
     Ok(join_all(checks).await)
 }
 
-fn judged(
-    webhook: Webhook,
-    made: Option<&Read<DryRunAnswer>>,
-    namespace: &str,
-    webhooks: Option<&[Configured]>,
-) -> Check {
+fn judged(webhook: Webhook, made: Option<&Read<Answer>>, namespace: &str, webhooks: Option<&[Configured]>) -> Check {
     let (about, what) = if webhook == Webhook::Mutate {
         (MUTATE, "a pod that names a credential spec that does not exist")
     } else {
@@ -54,36 +49,35 @@ fn judged(
     };
     let answer = match made {
         Some(Ok(answer)) => answer,
-        Some(Err(unread)) => return unread.check(about),
+        Some(Err(unread)) => return failed(about, webhook, unread, namespace, webhooks),
         None => {
             let remedy = Remedy::new("Correct `--namespace`.");
             return because(about, &format!("{namespace:?} is not a namespace"), remedy);
         }
     };
     match answer {
-        DryRunAnswer::Refused => {
+        Answer::Refused => {
             let text = format!("the API server reaches it and trusts its certificate (dry run in {namespace})");
             Check::pass(about, text)
         }
-        DryRunAnswer::Warned => {
+        Answer::Warned => {
             let text = format!("the API server reaches it, but denials are not enforced (dry run in {namespace})");
             Check::breach(about, &rules::NOT_ENFORCED, text)
         }
-        DryRunAnswer::Guarded(policy) if webhook == Webhook::Validate => {
+        Answer::Guarded(policy) if webhook == Webhook::Validate => {
             let from = if policy.ends_with(STATIC) { "a file of the control plane" } else { "the cluster" };
             Check::pass(
                 GUARD,
                 format!("{policy}, from {from}, refuses {what} before /validate is asked (dry run in {namespace})"),
             )
         }
-        DryRunAnswer::Guarded(policy) => {
+        Answer::Guarded(policy) => {
             let text = format!("{what} would get no contents in {namespace}: the policy {policy} refuses it");
             Check::breach(about, &rules::WEBHOOK_NOT_CALLED, text)
         }
-        DryRunAnswer::Admitted => {
+        Answer::Admitted => {
             Check::breach(about, &rules::WEBHOOK_NOT_CALLED, format!("{what} would be created in {namespace}"))
         }
-        DryRunAnswer::Failed(unread) => failed(about, webhook, unread, namespace, webhooks),
     }
 }
 

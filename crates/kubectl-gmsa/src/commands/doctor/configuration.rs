@@ -1,6 +1,5 @@
-//! The webhook configurations: whether both exist, the requests and selectors of each webhook, its failure policy, the excluded
-//! namespaces, and whether policies from files of the control plane protect them. Such policies cannot be read; a refused dry run proves
-//! that they are in force.
+//! The webhook configurations: whether both exist, the requests and selectors of each webhook, its failure policy, and the excluded
+//! namespaces.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +12,14 @@ use serde_json::{Value, json};
 
 use super::{
     api_server, certificate,
-    install::{has_kubernetes, installer_of, is_ours, ours},
+    install::{has_kubernetes, installer_of, is_ours},
 };
 use crate::shared::{
     configured::Configured,
     installer::Installer,
     output::first_five,
     rules,
-    unread::{Read, Unread, not_checked},
+    unread::{Read, not_checked},
     webhook::reviewing,
     world::World,
 };
@@ -31,7 +30,6 @@ use gmsa_core::{
 };
 
 pub(super) const CONFIGURATION: &str = "configuration";
-pub(super) const PROTECTION: &str = "protection";
 pub(super) const NAMESPACES: &str = "namespaces";
 
 pub(super) async fn checks(world: &World) -> Read<Vec<Check>> {
@@ -159,44 +157,6 @@ fn restored(of: &Configured) -> String {
         ),
         None => format!("Remove its selectors, then {apply}, which restores those of the chart's values."),
     }
-}
-
-/// Whether static policies refuse a test configuration with a name of the release, which they refuse to everybody. The configuration has no
-/// webhooks, so it would be harmless if it were stored by mistake.
-pub(super) async fn protection(world: &World) -> Read<Vec<Check>> {
-    const PATH: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All";
-    let release = ours(world.webhooks().await?).find(|found| !found.mutating).map(Configured::configuration);
-    let Some(release) = release else { return Ok(Vec::new()) };
-    let probe = json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": format!("{release}-static-policies")},
-    });
-    let (answer, has_policies) =
-        tokio::join!(world.ask::<Value>(PATH, &probe), has_kubernetes(world, api_server::STATIC_POLICIES));
-    if !has_policies {
-        return Ok(Vec::new());
-    }
-    let unprotected = |text: &str| {
-        Check::breach(PROTECTION, &rules::STATIC_POLICIES, format!("{text} the webhook configurations of {release}"))
-    };
-    Ok(vec![match answer {
-        Ok(_) => unprotected("no static policies protect"),
-        Err(unread) if refuses(&unread) => {
-            let text =
-                format!("static policies, from files of the control plane, protect the configurations of {release}");
-            Check::pass(PROTECTION, text)
-        }
-        // Without the right to create a configuration this cannot be tested. No other check needs that right.
-        Err(unread) if unread.is_forbidden() => unprotected(
-            "you may not create validatingwebhookconfigurations, so it was not tried whether static policies protect",
-        ),
-        Err(unread) => unread.check(PROTECTION),
-    }])
-}
-
-fn refuses(unread: &Unread) -> bool {
-    unread.said.contains("the static policies of the GMSA webhook")
 }
 
 /// The line about namespaces whose pods are not reviewed.

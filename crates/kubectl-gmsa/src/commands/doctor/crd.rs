@@ -1,11 +1,6 @@
 //! The custom resource for credential specs: whether it is installed, served, and from this release; before an installation, its owner.
 
-use std::collections::BTreeSet;
-
-use k8s_openapi::{
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
-    apimachinery::pkg::apis::meta::v1::ObjectMeta,
-};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use super::install::installer_of;
 use crate::shared::{installer::Installer, output::first_five, rules, unread::Read, world::World};
@@ -16,9 +11,6 @@ use gmsa_core::{
 };
 
 pub(super) const CRD: &str = "custom resource";
-
-/// Helm's field manager.
-const HELM: &str = "helm";
 
 /// Updates a custom resource in place, for any creator. Otherwise, Helm 4 does not replace it.
 const IN_PLACE: &str = "install with `--skip-crds --set crds.upgrade=true`, which brings it up to date in place";
@@ -73,26 +65,8 @@ pub(super) fn before_installation(crd: Option<CustomResourceDefinition>) -> Vec<
         return vec![Check::pass(CRD, format!("{PLURAL}.{GROUP} does not exist yet: the installation creates it"))];
     };
     let stored = stored(&crd);
-    let first = match crd::revision(&crd.metadata) {
-        0 => foreign(&crd),
-        of if of != crd::own_revision() => other_revision(&crd),
-        _ => installed(&crd, None),
-    };
+    let first = if crd::revision(&crd.metadata) == 0 { foreign(&crd) } else { installed(&crd, None) };
     std::iter::once(first).chain(stored).collect()
-}
-
-/// The line for a custom resource of another release. Helm would change it, and fields of other clients would conflict.
-fn other_revision(crd: &CustomResourceDefinition) -> Check {
-    let owners: Vec<&str> = owners(&crd.metadata).into_iter().filter(|name| *name != HELM).collect();
-    if owners.is_empty() {
-        return installed(crd, None);
-    }
-    let (owners, of) = (first_five(&owners), crd::revision(&crd.metadata));
-    let text = format!(
-        "it is of revision {of}, not {}, and {owners} has applied it: `helm install` stops with a conflict",
-        crd::own_revision()
-    );
-    Check::found(CRD, Diagnostic::new(&rules::CRD_OUTDATED, text).with_fix(format!("Instead, {IN_PLACE}.")))
 }
 
 /// A custom resource of another project, with its owner.
@@ -109,26 +83,12 @@ fn foreign(crd: &CustomResourceDefinition) -> Check {
             "Keep it as it is: install with `--skip-crds`.".to_owned(),
         ),
         Installer::Manifest => (
-            managers(&crd.metadata),
+            "applied by another client".to_owned(),
             format!("Keep it: deleting it deletes every credential spec. Instead, {IN_PLACE}."),
         ),
     };
     let text = format!("{PLURAL}.{GROUP} exists and is not this project's, but {owner}");
     Check::found(CRD, Diagnostic::new(&rules::CRD_FOREIGN, text).with_fix(fix))
-}
-
-/// The field managers of an object, without the managers of its status.
-fn owners(object: &ObjectMeta) -> BTreeSet<&str> {
-    let managers = object.managed_fields.iter().flatten().filter(|entry| entry.subresource.is_none());
-    managers.filter_map(|entry| entry.manager.as_deref()).collect()
-}
-
-/// The clients that applied an object, without the API server, which writes the status.
-fn managers(object: &ObjectMeta) -> String {
-    match first_five(owners(object)).as_str() {
-        "" => "applied by an unknown client".to_owned(),
-        names => format!("applied by {names}"),
-    }
 }
 
 /// Whether credential specs may be stored in an old version.

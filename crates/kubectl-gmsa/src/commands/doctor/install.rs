@@ -7,8 +7,7 @@ use std::{cell::RefCell, collections::BTreeSet};
 use k8s_openapi::{
     api::{
         admissionregistration::v1::ServiceReference,
-        core::v1::{Namespace, Node, Pod},
-        discovery::v1::Endpoint,
+        core::v1::{Namespace, Node},
     },
     apimachinery::pkg::version::Info,
 };
@@ -25,7 +24,7 @@ use crate::shared::{
         scheduling::Nodes,
         workload::{ClusterWorkload, Idle, WorkloadTree},
     },
-    webhook::{broker, endpoints, installer, is_ready, no_namespace, pod_name},
+    webhook::{broker, installer, no_namespace, replica},
     world::World,
 };
 use gmsa_cluster::{kubernetes_version::is_at_least, resolver::live::collection};
@@ -77,34 +76,9 @@ pub(super) async fn services(world: &World) -> Read<Vec<&ServiceReference>> {
     Ok(named.filter(|named| seen.insert((&named.namespace, &named.name))).collect())
 }
 
-/// The name of a pod behind a Service, and the pod; `None` without an endpoint. If none is ready, an unready one may show why.
-pub(super) async fn pod_behind(world: &World, service: &ServiceReference) -> Read<Option<(String, Pod)>> {
-    let endpoints = endpoints(world, service).await?;
-    let mut by_use: Vec<&Endpoint> = endpoints.iter().filter(|endpoint| pod_name(endpoint).is_some()).collect();
-    by_use.sort_by_key(|endpoint| !is_ready(endpoint));
-    let Some(name) = by_use.first().and_then(|first| pod_name(first)) else { return Ok(None) };
-    let pod = world.get(&format!("/api/v1/namespaces/{}/pods/{name}", service.namespace)).await?;
-    Ok(Some((name.to_owned(), pod)))
-}
-
-/// A pod of the webhook, with its namespace. `None` if the webhook has no pod.
-pub(super) async fn webhook_pod(world: &World) -> Read<Option<(&str, Pod)>> {
-    let mut first = None;
-    for service in services(world).await? {
-        match pod_behind(world, service).await {
-            Ok(Some((_, pod))) => return Ok(Some((&service.namespace, pod))),
-            // Another check reports unread endpoints.
-            Err(unread) if endpoints(world, service).await.is_ok() => drop(first.get_or_insert(unread)),
-            Ok(None) | Err(_) => {}
-        }
-    }
-    first.map_or(Ok(None), Err)
-}
-
 /// The Service of the broker that the webhook names; `None` where it injects no sidecar.
 pub(super) async fn broker_of(world: &World) -> Option<ServiceReference> {
-    let (_, pod) = webhook_pod(world).await.ok().flatten()?;
-    broker(&pod, "tickets-broker")
+    broker(&replica(world).await.ok().flatten()?, "tickets-broker")
 }
 
 /// The Deployment of a Service: the chart gives both the same name.

@@ -34,7 +34,7 @@ pub(super) struct Lint {
     pub run: for<'w> fn(&'w World, &'w DoctorInput) -> LocalBoxFuture<'w, Read<Vec<Check>>>,
 }
 
-pub(super) static LINTS: [Lint; 15] = [
+pub(super) static LINTS: [Lint; 14] = [
     Lint {
         about: api_server::API_SERVER,
         what: "whether it answers, and its version",
@@ -64,12 +64,6 @@ pub(super) static LINTS: [Lint; 15] = [
         what: "whether the API server reaches /mutate and /validate, by a dry run",
         reads: &[reads::WEBHOOKS, reads::POD_PROBE],
         run: |world, _| Box::pin(call::checks(world)),
-    },
-    Lint {
-        about: configuration::PROTECTION,
-        what: "whether static policies protect the configurations",
-        reads: &[reads::WEBHOOKS, reads::VERSION, reads::CONFIGURATION_PROBE],
-        run: |world, _| Box::pin(configuration::protection(world)),
     },
     Lint {
         about: replica::SERVICE,

@@ -32,14 +32,9 @@ pub(super) async fn checks(world: &World, namespace: &str) -> anyhow::Result<Vec
         world.webhooks(),
         world.find::<Namespace>(&path),
     );
-    let version = match info {
-        // If this fails, everything will.
-        Err(unread) if !unread.is_forbidden() => return Err(unread.into()),
-        version => version,
-    };
     let is_missing = matches!(read, Ok(None));
     let judged = [
-        (api_server::API_SERVER, version.map(|info| vec![api_server::installable(&info.git_version)])),
+        (api_server::API_SERVER, info.map(|info| vec![api_server::installable(&info.git_version)])),
         (rights::RIGHTS, rights::check(world, namespace, is_missing).await),
         (NAMESPACE_CHECK, read.map(|read| vec![self::namespace(namespace, read)])),
         (crd::CRD, definition.map(crd::before_installation)),

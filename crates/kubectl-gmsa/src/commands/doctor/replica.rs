@@ -5,18 +5,15 @@
 use std::collections::BTreeSet;
 
 use futures::future::join_all;
-use k8s_openapi::api::{
-    authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
-    core::v1::Pod,
-};
+use k8s_openapi::api::{authorization::v1::ResourceAttributes, core::v1::Pod};
 
-use super::{certificate, permission};
+use super::{certificate, may, permission};
 use crate::shared::{
     installer::Installer,
     output::first_five,
     rules::{self, Names},
     unread::{Read, Unread},
-    webhook::{image, metrics},
+    webhook::{argument, arguments, image, metrics},
     world::{SecretFacts, World},
 };
 use gmsa_core::{
@@ -36,10 +33,10 @@ pub(super) async fn checks(
     pod: &Pod,
     installer: Option<&Installer>,
 ) -> Vec<Check> {
-    let (arguments, mut checks) = (Arguments::of(pod), Vec::new());
+    let mut checks = Vec::new();
     let account = ServiceAccount { namespace: namespace.into(), name: account_name(pod).into() };
     let may = async |permission: ResourceAttributes| {
-        let answer = may(world, &account, permission.clone()).await;
+        let answer = may(world, Some(&account), &permission).await;
         (permission, answer)
     };
     let exists =
@@ -47,8 +44,8 @@ pub(super) async fn checks(
     // Whether its service account has the permissions that it needs, and whether its Secrets exist.
     let (metrics, answers, secrets) = tokio::join!(
         metrics(world, namespace, name, pod),
-        join_all(arguments.permissions().into_iter().map(may)),
-        join_all(arguments.secrets(namespace, pod).into_iter().map(exists)),
+        join_all(needed(pod).into_iter().map(may)),
+        join_all(secrets(namespace, pod).into_iter().map(exists)),
     );
     match metrics {
         Some(Ok(metrics)) => {
@@ -62,7 +59,7 @@ pub(super) async fn checks(
         Some(Err(_)) | None => {}
     }
     checks.push(Check::pass(SERVICE, format!("runs {}", image(pod).unwrap_or("no image"))));
-    let unenforced = arguments.unenforced();
+    let unenforced: Vec<&str> = arguments(pod, "warn-namespaces").flat_map(|list| list.split(',')).collect();
     if !unenforced.is_empty() {
         let text = format!("denials are not enforced in {}", first_five(&unenforced));
         checks.push(Check::breach(SERVICE, &rules::NOT_ENFORCED, text));
@@ -70,7 +67,7 @@ pub(super) async fn checks(
     let who = format!("{namespace}:{}", account_name(pod));
     let permissions = permissions(&who, &answers, installer);
     checks.push(permissions.unwrap_or_else(|unread| unread.check(PERMISSIONS)));
-    let own_secrets: Vec<String> = arguments.own_secrets().map(|(of, name)| format!("{of}/{name}")).collect();
+    let own_secrets: Vec<String> = own_secrets(pod).map(|(of, name)| format!("{of}/{name}")).collect();
     checks.extend(secrets.iter().filter_map(|(secret, read)| {
         let restore = installer.map(Installer::restore).filter(|_| own_secrets.contains(secret));
         match read {
@@ -94,73 +91,56 @@ fn account_name(pod: &Pod) -> &str {
     pod.spec.as_ref().and_then(|spec| spec.service_account_name.as_deref()).unwrap_or("default")
 }
 
-/// The arguments of a pod of the webhook. Arguments of the Go webhook are ignored.
-struct Arguments<'p>(Vec<&'p str>);
-
-impl<'p> Arguments<'p> {
-    fn of(pod: &'p Pod) -> Self {
-        let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
-        Self(containers.flat_map(|container| container.args.iter().flatten()).map(String::as_str).collect())
+/// The permissions that the chart grants for the arguments of a pod. Arguments of the Go webhook are ignored.
+fn needed(pod: &Pod) -> Vec<ResourceAttributes> {
+    let mut needed = vec![
+        permission("get", GROUP, PLURAL),
+        permission("create", "authorization.k8s.io", "localsubjectaccessreviews"),
+    ];
+    let mut containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+    if argument(pod, "config").is_some() {
+        needed.extend([permission("get", "", "pods"), permission("create", "authentication.k8s.io", "tokenreviews")]);
+    // The Go webhook has no such command, and no cache.
+    } else if containers.any(|container| container.args.iter().flatten().any(|argument| argument == "serve")) {
+        needed.extend(["list", "watch"].map(|verb| permission(verb, GROUP, PLURAL)));
     }
-
-    /// The values of an option in the chart's form, split at `/`.
-    fn values(&self, option: &str) -> impl Iterator<Item = (&'p str, &'p str)> {
-        let values = self.0.iter().filter_map(move |argument| argument.strip_prefix(option)?.strip_prefix('='));
-        values.filter_map(|value| value.split_once('/'))
+    let on = |(namespace, name): (&str, &str), needed: ResourceAttributes| ResourceAttributes {
+        namespace: Some(namespace.to_owned()),
+        name: Some(name.to_owned()),
+        ..needed
+    };
+    for secret in own_secrets(pod) {
+        needed.extend(["get", "watch", "update"].map(|verb| on(secret, permission(verb, "", "secrets"))));
     }
-
-    /// The namespaces in which denials are not enforced.
-    fn unenforced(&self) -> Vec<&'p str> {
-        let lists = self.0.iter().filter_map(|argument| argument.strip_prefix("--warn-namespaces="));
-        lists.flat_map(|list| list.split(',')).collect()
-    }
-
-    /// The permissions that the chart grants for these arguments.
-    fn permissions(&self) -> Vec<ResourceAttributes> {
-        let mut needed = vec![
-            permission("get", GROUP, PLURAL),
-            permission("create", "authorization.k8s.io", "localsubjectaccessreviews"),
-        ];
-        if self.0.iter().any(|argument| argument.starts_with("--config=")) {
-            needed
-                .extend([permission("get", "", "pods"), permission("create", "authentication.k8s.io", "tokenreviews")]);
-        // The Go webhook has no such command, and no cache.
-        } else if self.0.contains(&"serve") {
-            needed.extend(["list", "watch"].map(|verb| permission(verb, GROUP, PLURAL)));
-        }
-        let on = |(namespace, name): (&str, &str), needed: ResourceAttributes| ResourceAttributes {
-            namespace: Some(namespace.to_owned()),
-            name: Some(name.to_owned()),
-            ..needed
+    for (kind, name) in pairs(pod, "webhook-configuration") {
+        let resource = match kind {
+            "mutating" => "mutatingwebhookconfigurations",
+            _ => "validatingwebhookconfigurations",
         };
-        for secret in self.own_secrets() {
-            needed.extend(["get", "watch", "update"].map(|verb| on(secret, permission(verb, "", "secrets"))));
-        }
-        for (kind, name) in self.values("--webhook-configuration") {
-            let resource = match kind {
-                "mutating" => "mutatingwebhookconfigurations",
-                _ => "validatingwebhookconfigurations",
-            };
-            let group = "admissionregistration.k8s.io";
-            needed.extend(["get", "patch"].map(|verb| on(("", name), permission(verb, group, resource))));
-        }
-        needed
+        let group = "admissionregistration.k8s.io";
+        needed.extend(["get", "patch"].map(|verb| on(("", name), permission(verb, group, resource))));
     }
+    needed
+}
 
-    /// The Secrets that the webhook writes.
-    fn own_secrets(&self) -> impl Iterator<Item = (&'p str, &'p str)> {
-        self.values("--self-managed-secret")
-    }
+/// The values of an option, split at `/`.
+fn pairs<'p>(pod: &'p Pod, option: &'p str) -> impl Iterator<Item = (&'p str, &'p str)> {
+    arguments(pod, option).filter_map(|value| value.split_once('/'))
+}
 
-    /// The Secrets that the pod needs to start or to have a certificate, as namespace and name.
-    fn secrets(&self, namespace: &'p str, pod: &'p Pod) -> BTreeSet<(&'p str, &'p str)> {
-        let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
-        let mounted = volumes.filter_map(|volume| {
-            let secret = volume.secret.as_ref().filter(|secret| secret.optional != Some(true))?;
-            Some((namespace, secret.secret_name.as_deref()?))
-        });
-        mounted.chain(self.own_secrets()).collect()
-    }
+/// The Secrets that the webhook writes, as namespace and name.
+fn own_secrets(pod: &Pod) -> impl Iterator<Item = (&str, &str)> {
+    pairs(pod, "self-managed-secret")
+}
+
+/// The Secrets that the pod needs to start or to have a certificate.
+fn secrets<'p>(namespace: &'p str, pod: &'p Pod) -> BTreeSet<(&'p str, &'p str)> {
+    let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
+    let mounted = volumes.filter_map(|volume| {
+        let secret = volume.secret.as_ref().filter(|secret| secret.optional != Some(true))?;
+        Some((namespace, secret.secret_name.as_deref()?))
+    });
+    mounted.chain(own_secrets(pod)).collect()
 }
 
 /// The finding on an immutable Secret, which certificate renewal cannot change.
@@ -209,16 +189,4 @@ fn permissions<'a>(
             found(text)
         },
     ))
-}
-
-async fn may(world: &World, account: &ServiceAccount, permission: ResourceAttributes) -> Read<bool> {
-    let spec = SubjectAccessReviewSpec {
-        user: Some(account.user()),
-        groups: Some(account.groups().into()),
-        resource_attributes: Some(permission),
-        ..SubjectAccessReviewSpec::default()
-    };
-    let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
-    let answer: SubjectAccessReview = world.ask("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await?;
-    Ok(answer.status.is_some_and(|status| status.allowed))
 }

@@ -6,16 +6,16 @@ use futures::future::join_all;
 use k8s_openapi::{
     api::{
         admissionregistration::v1::ServiceReference,
-        core::v1::{ContainerPort, Pod},
+        core::v1::Pod,
         discovery::v1::Endpoint,
-        networking::v1::{NetworkPolicy, NetworkPolicyIngressRule, NetworkPolicyPeer, NetworkPolicyPort},
+        networking::v1::{NetworkPolicy, NetworkPolicyIngressRule, NetworkPolicyPort},
     },
     apimachinery::pkg::util::intstr::IntOrString,
 };
 use kube::core::ParseExpressionError;
 
 use super::{
-    install::{OwnDeployment, broker_of, installer_of, pod_behind, services},
+    install::{OwnDeployment, broker_of, installer_of, services},
     replica::{self, SERVICE},
 };
 use crate::shared::{
@@ -24,7 +24,7 @@ use crate::shared::{
     output::first_five,
     rules,
     unread::{Read, not_checked},
-    webhook::{self, endpoints, is_ready, reviewing},
+    webhook::{endpoints, is_ready, pod_behind, reviewing},
     world::World,
 };
 use gmsa_core::{
@@ -111,7 +111,7 @@ fn judge(namespace: &str, pod: &Pod, policies: &[NetworkPolicy]) -> Result<Check
         if matches(selector, pod.metadata.labels.as_ref())? {
             let name = format!("{namespace}/{}", policy.metadata.name.as_deref().unwrap_or_default());
             let mut rules = policy.spec.iter().flat_map(|spec| spec.ingress.iter().flatten());
-            if rules.any(|rule| is_for_everybody(rule) && is_of_port(rule, webhook::port(pod, PORT))) {
+            if rules.any(is_open) {
                 return open(&format!("NetworkPolicy {name} admits all addresses"));
             }
             names.push(name);
@@ -123,30 +123,17 @@ fn judge(namespace: &str, pod: &Pod, policies: &[NetworkPolicy]) -> Result<Check
     Ok(Check::pass(NETWORK, format!("NetworkPolicy {} says who can connect to the webhook", first_five(&names))))
 }
 
-/// A policy without types is about incoming connections.
+/// Whether a policy is about incoming connections: one without types is.
 fn is_of_ingress(policy: &NetworkPolicy) -> bool {
     let types = policy.spec.as_ref().and_then(|spec| spec.policy_types.as_ref());
     types.is_none_or(|types| types.is_empty() || types.iter().any(|one| one == "Ingress"))
 }
 
-fn is_for_everybody(rule: &NetworkPolicyIngressRule) -> bool {
-    let is_all = |peer: &NetworkPolicyPeer| {
-        let block = peer.ip_block.as_ref();
-        block.is_some_and(|block| matches!(block.cidr.as_str(), "0.0.0.0/0" | "::/0") && block.except.is_none())
-    };
-    rule.from.as_ref().is_none_or(|from| from.is_empty() || from.iter().any(is_all))
-}
-
-/// Whether a rule covers the port of the webhook. A rule without ports covers all ports.
-fn is_of_port(rule: &NetworkPolicyIngressRule, port: Option<&ContainerPort>) -> bool {
-    let is_it = |of_rule: &NetworkPolicyPort| match (&of_rule.port, port) {
-        (Some(IntOrString::String(name)), _) => name == PORT,
-        (Some(IntOrString::Int(first)), Some(port)) => {
-            (*first..=of_rule.end_port.unwrap_or(*first)).contains(&port.container_port)
-        }
-        (None, _) | (Some(IntOrString::Int(_)), None) => true,
-    };
-    rule.ports.as_ref().is_none_or(|ports| ports.is_empty() || ports.iter().any(is_it))
+/// Whether a rule names no clients, and the port of the webhook as the chart does, or no port.
+fn is_open(rule: &NetworkPolicyIngressRule) -> bool {
+    let is_https = |port: &NetworkPolicyPort| port.port == Some(IntOrString::String(PORT.to_owned()));
+    rule.from.iter().flatten().next().is_none()
+        && rule.ports.as_ref().is_none_or(|ports| ports.is_empty() || ports.iter().any(is_https))
 }
 
 #[cfg(test)]
@@ -159,9 +146,7 @@ mod tests {
     fn of(host_network: bool, specs: &[Value]) -> (Option<Severity>, String) {
         let pod = json!({
             "metadata": {"labels": {"app": "gmsa"}},
-            "spec": {"hostNetwork": host_network, "containers": [{
-                "name": "webhook", "ports": [{"name": "https", "containerPort": 10250}]
-            }]},
+            "spec": {"hostNetwork": host_network, "containers": []},
         });
         let policies =
             specs.iter().enumerate().map(|(n, spec)| json!({"metadata": {"name": format!("p{n}")}, "spec": spec}));
@@ -188,8 +173,6 @@ mod tests {
             (vec![json!({"podSelector": {"matchLabels": {"app": "web"}}})], none()),
             (vec![selected(json!([{}]))], admits()),
             (vec![selected(rule(json!("https"), &json!([])))], admits()),
-            (vec![selected(rule(json!(10250), &json!([{"ipBlock": {"cidr": "0.0.0.0/0"}}])))], admits()),
-            (vec![selected(json!([{"ports": [{"port": 10000, "endPort": 11000}]}]))], admits()),
             (vec![selected(rule(json!("admin"), &json!([])))], passes("gmsa/p0")),
             (vec![closed, selected(rule(json!("admin"), &json!([])))], passes("gmsa/p0, gmsa/p1")),
         ] {

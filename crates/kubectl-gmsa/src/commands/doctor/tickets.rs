@@ -19,9 +19,7 @@ use serde_json::value::RawValue;
 
 use super::{
     certificate,
-    install::{
-        DoctorInput, OwnDeployment, has_kubernetes, narrowed, other_namespaces, pod_behind, unread_nodes, webhook_pod,
-    },
+    install::{DoctorInput, OwnDeployment, has_kubernetes, narrowed, other_namespaces, services, unread_nodes},
 };
 use crate::shared::{
     kinds::Kind,
@@ -30,7 +28,7 @@ use crate::shared::{
     rules,
     unread::{Read, Unread},
     walk::{tickets::lacks_sidecar, workload::ClusterWorkload, worst},
-    webhook::{argument, broker, endpoints, image, is_ready, metrics, no_namespace},
+    webhook::{argument, broker, endpoints, image, is_ready, metrics, no_namespace, pod_behind, replica},
     world::{CA_VOLUME, World},
 };
 
@@ -55,13 +53,17 @@ const OF_DOMAIN: [&str; 8] = [
 ];
 
 pub(super) async fn check(world: &World, asked: &DoctorInput) -> Read<Vec<Check>> {
-    let Some((namespace, webhook)) = webhook_pod(world).await? else { return Ok(Vec::new()) };
+    // The webhook of AKS has no tickets.
+    if services(world).await?.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some(webhook) = replica(world).await? else { return Ok(Vec::new()) };
     let narrowed = narrowed(world, asked).await;
     let pods = world.pods(narrowed.as_ref().map(|(namespace, _)| namespace.as_str()), true).await;
     let without = without_sidecar(pods.as_deref().map_or(&[], Vec::as_slice));
     let broker = broker(&webhook, "tickets-broker");
     let (mut checks, mut unread) = match &broker {
-        Some(broker) => Box::pin(of_broker(world, (namespace, &webhook), broker, without)).await,
+        Some(broker) => Box::pin(of_broker(world, &webhook, broker, without)).await,
         None => not_enabled(world, without).await,
     };
     unread.extend(pods.err());
@@ -103,11 +105,11 @@ async fn not_enabled(world: &World, without: Option<String>) -> (Vec<Check>, Vec
 /// The findings on the broker, and on the pods that should ask it, and what could not be read.
 async fn of_broker(
     world: &World,
-    (namespace, webhook): (&str, &Pod),
+    webhook: &Pod,
     broker: &ServiceReference,
     without: Option<String>,
 ) -> (Vec<Check>, Vec<Unread>) {
-    let authorities = authorities(namespace, webhook);
+    let authorities = authorities(webhook);
     let (version, endpoints, replica, own, authorities) = tokio::join!(
         world.get::<Info>("/version"),
         endpoints(world, broker),
@@ -174,7 +176,8 @@ async fn of_broker(
 }
 
 /// The path of the CAs that new sidecars trust; `None` where the webhook mounts none.
-fn authorities(namespace: &str, webhook: &Pod) -> Option<String> {
+fn authorities(webhook: &Pod) -> Option<String> {
+    let namespace = webhook.metadata.namespace.as_ref()?;
     let volumes = webhook.spec.as_ref()?.volumes.as_ref()?;
     let mounted = volumes.iter().find(|volume| volume.name == CA_VOLUME)?;
     let name = Some(&mounted.config_map.as_ref()?.name).filter(|name| is_dns_subdomain(name))?;

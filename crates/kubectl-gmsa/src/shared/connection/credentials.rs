@@ -3,23 +3,19 @@
 //!
 //! The rules follow client-go (`tools/clientcmd`: `client_config.go`, `loader.go`, `merged_client_builder.go`).
 
-use std::{
-    env, io,
-    path::{Path, PathBuf},
-};
+use std::{env, io, path::PathBuf};
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use http::{HeaderValue, Uri};
 use kube::config::{
-    AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, KubeconfigError, NamedAuthInfo, NamedCluster,
-    NamedContext,
+    AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, KubeconfigError, NamedCluster, NamedContext,
 };
 
 use super::{Connection, reason};
 use crate::shared::names;
 use gmsa_cluster::apiserver::proxy;
 
-/// The name of the only context, cluster and user in the resulting kubeconfig.
+/// The name of the context and the cluster with the overrides, which come first in the kubeconfig.
 const CHOSEN: &str = "chosen";
 
 impl Connection {
@@ -27,26 +23,14 @@ impl Connection {
     pub(super) async fn config(&self) -> anyhow::Result<(kube::Config, Option<String>)> {
         let file = self.read_kubeconfig()?;
         let name = self.context.clone().or_else(|| file.current_context.clone());
-        let is_empty = file.contexts.is_empty()
-            && file.clusters.is_empty()
-            && file.auth_infos.is_empty()
-            && file.current_context.is_none();
-        let names = [&self.server, &self.context, &self.cluster, &self.user];
-        let variable = |name: &str| env::var(name).ok();
-        let mut config = if is_empty && names.into_iter().all(Option::is_none) {
-            let mut config = in_cluster()?;
-            config.proxy_url = proxy::to(&config.cluster_url, None, variable)?;
-            config
+        let is_empty = file.clusters.is_empty() && file.auth_infos.is_empty() && name.is_none();
+        let named = [&self.server, &self.cluster, &self.user];
+        let (mut config, proxy) = if is_empty && named.into_iter().all(Option::is_none) {
+            (in_cluster()?, None)
         } else {
-            let (context, mut cluster, user) = self.choose(file)?;
-            let server = self.override_cluster(&mut cluster)?;
-            let proxy_url = proxy::to(&server, cluster.proxy_url.as_deref(), variable)?;
-            let (chosen, options) = (kubeconfig(context.namespace, cluster, user), KubeConfigOptions::default());
-            let config = kube::Config::from_custom_kubeconfig(chosen, &options).await;
-            let mut config = config.map_err(reason::of_kubeconfig).context("cannot use the kubeconfig")?;
-            config.proxy_url = proxy_url;
-            config
+            self.chosen(file).await?
         };
+        config.proxy_url = proxy::to(&config.cluster_url, proxy.as_deref(), |name| env::var(name).ok())?;
         self.override_user(&mut config.auth_info);
         expect_token(&config.auth_info)?;
         if let Some(insecure) = self.insecure_skip_tls_verify {
@@ -57,54 +41,56 @@ impl Connection {
 
     /// The requested file, otherwise the files of `KUBECONFIG` or `~/.kube/config`, which need not exist.
     fn read_kubeconfig(&self) -> anyhow::Result<Kubeconfig> {
-        let read = |path: &Path| {
-            Kubeconfig::read_from(path)
-                .map_err(reason::of_kubeconfig)
-                .with_context(|| format!("cannot read the kubeconfig {}", path.display()))
-        };
-        if let Some(path) = &self.kubeconfig {
-            let file = read(path)?;
-            let is_one = !file.clusters.is_empty() || !file.contexts.is_empty() || self.server.is_some();
-            ensure!(is_one, "{} is not a kubeconfig: it names no cluster", path.display());
-            return Ok(file);
-        }
+        let files = self.kubeconfig.as_ref().map_or_else(default_files, |file| vec![file.clone()]);
         let mut merged = Kubeconfig::default();
-        for path in default_files() {
-            match Kubeconfig::read_from(&path) {
-                Err(KubeconfigError::ReadConfig(error, _)) if error.kind() == io::ErrorKind::NotFound => {}
-                _ => merged = merged.merge(read(&path)?).context("cannot merge the files of KUBECONFIG")?,
-            }
+        for path in files {
+            let read = match Kubeconfig::read_from(&path) {
+                Err(KubeconfigError::ReadConfig(error, _))
+                    if error.kind() == io::ErrorKind::NotFound && self.kubeconfig.is_none() =>
+                {
+                    continue;
+                }
+                read => read.map_err(reason::of_kubeconfig),
+            };
+            let read = read.with_context(|| format!("cannot read the kubeconfig {}", path.display()))?;
+            merged = merged.merge(read).context("cannot merge the files of KUBECONFIG")?;
+        }
+        if let Some(path) = &self.kubeconfig {
+            let names_cluster = !merged.clusters.is_empty() || !merged.contexts.is_empty() || self.server.is_some();
+            ensure!(names_cluster, "{} is not a kubeconfig: it names no cluster", path.display());
         }
         Ok(merged)
     }
 
-    /// Names on the command line must exist in the kubeconfig. The user of a context may be missing.
-    fn choose(&self, file: Kubeconfig) -> anyhow::Result<(Context, Cluster, AuthInfo)> {
-        let Kubeconfig { contexts, clusters, auth_infos, current_context, .. } = file;
-        let context = match self.context.as_ref().or(current_context.as_ref()) {
+    /// The configuration of the context, and its proxy. Names on the command line must exist in the kubeconfig. The user of a context may be
+    /// missing.
+    async fn chosen(&self, mut file: Kubeconfig) -> anyhow::Result<(kube::Config, Option<String>)> {
+        let context = match self.context.as_ref().or(file.current_context.as_ref()) {
             Some(name) => {
-                let found = contexts.iter().find(|context| context.name == *name);
-                let known = contexts.iter().map(|context| &*context.name);
-                found.and_then(|found| found.context.clone()).ok_or_else(|| unknown("context", name, known))?
+                entry("context", name, &file.contexts, |known| &known.name)?.context.clone().unwrap_or_default()
             }
             None if self.cluster.is_some() || self.server.is_some() => Context::default(),
             None => bail!("the kubeconfig has no current context: name one with --context"),
         };
-        let named = self.cluster.as_ref().unwrap_or(&context.cluster);
-        let cluster = clusters.iter().find(|cluster| cluster.name == *named).and_then(|found| found.cluster.clone());
-        if cluster.is_none() && (self.cluster.is_some() || self.server.is_none()) {
-            return Err(unknown("cluster", named, clusters.iter().map(|cluster| &*cluster.name)));
+        let name = self.cluster.as_ref().unwrap_or(&context.cluster);
+        let mut cluster = match entry("cluster", name, &file.clusters, |known| &known.name) {
+            Err(_) if self.cluster.is_none() && self.server.is_some() => Cluster::default(),
+            found => found?.cluster.clone().unwrap_or_default(),
+        };
+        if let Some(name) = &self.user {
+            entry("user", name, &file.auth_infos, |known| &known.name)?;
         }
-        let user = self.user.as_ref().or(context.user.as_ref());
-        let found = auth_infos.iter().find(|known| Some(&known.name) == user).and_then(|found| found.auth_info.clone());
-        if let (None, Some(name)) = (&found, &self.user) {
-            return Err(unknown("user", name, auth_infos.iter().map(|known| &*known.name)));
-        }
-        Ok((context, cluster.unwrap_or_default(), found.unwrap_or_default()))
+        self.override_cluster(&mut cluster)?;
+        let (name, proxy) = (CHOSEN.to_owned(), cluster.proxy_url.clone());
+        let options =
+            KubeConfigOptions { context: Some(name.clone()), cluster: Some(name.clone()), user: self.user.clone() };
+        file.clusters.insert(0, NamedCluster { name: name.clone(), cluster: Some(cluster), ..NamedCluster::default() });
+        file.contexts.insert(0, NamedContext { name, context: Some(context), ..NamedContext::default() });
+        let config = kube::Config::from_custom_kubeconfig(file, &options).await;
+        Ok((config.map_err(reason::of_kubeconfig).context("cannot use the kubeconfig")?, proxy))
     }
 
-    /// Returns the address of the server.
-    fn override_cluster(&self, cluster: &mut Cluster) -> anyhow::Result<Uri> {
+    fn override_cluster(&self, cluster: &mut Cluster) -> anyhow::Result<()> {
         if let Some(server) = &self.server {
             cluster.server = Some(server.clone());
             // It belongs to the server that is overridden.
@@ -114,20 +100,16 @@ impl Connection {
             cluster.insecure_skip_tls_verify = Some(true);
             (cluster.certificate_authority, cluster.certificate_authority_data) = (None, None);
         }
-        let server = cluster.server.as_deref().filter(|server| !server.is_empty());
-        let server = server.context("the cluster of the kubeconfig has no server")?;
-        if !server.contains("://") {
-            let tls = cluster.certificate_authority.is_some()
-                || cluster.certificate_authority_data.is_some()
-                || cluster.insecure_skip_tls_verify == Some(true);
-            cluster.server = Some(format!("{}://{server}", if tls { "https" } else { "http" }));
-        }
         let server = cluster.server.as_deref().unwrap_or_default();
-        let url: Uri = server.parse().with_context(|| format!("{server:?} is not the address of a server"))?;
-        if url.host().is_none_or(str::is_empty) || !matches!(url.scheme_str(), Some("http" | "https")) {
-            bail!("{server:?} is not the address of a server: expected https://HOST:PORT");
-        }
-        Ok(url)
+        ensure!(!server.is_empty(), "the cluster of the kubeconfig has no server");
+        let is_address = |url: Uri| {
+            url.host().is_some_and(|host| !host.is_empty()) && matches!(url.scheme_str(), Some("http" | "https"))
+        };
+        ensure!(
+            server.parse().is_ok_and(is_address),
+            "{server:?} is not the address of a server: expected https://HOST:PORT"
+        );
+        Ok(())
     }
 
     /// A token replaces all other credentials except a client certificate, as in `kubectl`.
@@ -146,10 +128,13 @@ impl Connection {
     }
 }
 
-/// The error for a name that the kubeconfig does not have, with the nearest name.
-fn unknown<'n>(kind: &str, name: &str, known: impl Iterator<Item = &'n str>) -> anyhow::Error {
-    let nearest = names::nearest(name, known).map(|nearest| format!(": is {nearest} meant?")).unwrap_or_default();
-    anyhow!("there is no {kind} {name:?} in the kubeconfig{nearest}")
+/// The entry with this name. Otherwise, the error has the nearest name.
+fn entry<'e, E>(kind: &str, name: &str, entries: &'e [E], name_of: fn(&E) -> &String) -> anyhow::Result<&'e E> {
+    entries.iter().find(|known| name_of(known) == name).ok_or_else(|| {
+        let nearest = names::nearest(name, entries.iter().map(|known| name_of(known).as_str()));
+        let nearest = nearest.map(|nearest| format!(": is {nearest} meant?")).unwrap_or_default();
+        anyhow!("there is no {kind} {name:?} in the kubeconfig{nearest}")
+    })
 }
 
 /// Refuses a token with a line break, such as at the end of a file, because a header cannot contain it.
@@ -160,19 +145,6 @@ fn expect_token(user: &AuthInfo) -> anyhow::Result<()> {
         bail!("the token has a character that no token has, such as a line break: write it without");
     }
     Ok(())
-}
-
-/// A kubeconfig with a single context.
-fn kubeconfig(namespace: Option<String>, cluster: Cluster, user: AuthInfo) -> Kubeconfig {
-    let name = CHOSEN.to_owned();
-    let context = Context { cluster: name.clone(), user: Some(name.clone()), namespace, ..Context::default() };
-    Kubeconfig {
-        clusters: vec![NamedCluster { name: name.clone(), cluster: Some(cluster), ..NamedCluster::default() }],
-        auth_infos: vec![NamedAuthInfo { name: name.clone(), auth_info: Some(user), ..NamedAuthInfo::default() }],
-        contexts: vec![NamedContext { name: name.clone(), context: Some(context), ..NamedContext::default() }],
-        current_context: Some(name),
-        ..Kubeconfig::default()
-    }
 }
 
 fn default_files() -> Vec<PathBuf> {
@@ -189,10 +161,5 @@ fn in_cluster() -> anyhow::Result<kube::Config> {
     if env::var_os("KUBERNETES_SERVICE_HOST").is_none() {
         bail!("there is no kubeconfig: set KUBECONFIG, or give --kubeconfig or --server");
     }
-    let mut config = kube::Config::incluster().context("cannot use the service account of this pod")?;
-    // As in `kubectl`, it overrides the namespace of the mounted service account.
-    if let Some(namespace) = env::var("POD_NAMESPACE").ok().filter(|namespace| !namespace.is_empty()) {
-        config.default_namespace = namespace;
-    }
-    Ok(config)
+    kube::Config::incluster().context("cannot use the service account of this pod")
 }

@@ -163,7 +163,7 @@ fn unreachable(names: &Names<'_>) -> Option<Fix> {
     let remedy = of_words(&WEBHOOK_UNREACHABLE, names).filter(|remedy| remedy.contains("NAME.NAMESPACE.svc"));
     if let Some(remedy) = remedy {
         let service = webhook
-            .or_else(|| service_in(said))
+            .or_else(|| names.called())
             .filter(|(namespace, name)| is_dns_label(namespace) && is_dns_subdomain(name));
         let name = service
             .map_or_else(|| "NAME.NAMESPACE.svc".to_owned(), |(namespace, name)| format!("{name}.{namespace}.svc"));
@@ -179,14 +179,6 @@ fn unreachable(names: &Names<'_>) -> Option<Fix> {
     }
     let restore = installer.filter(|_| is_gone)?.restore();
     Some(Fix::run(format!("{restore} creates the Service again.")))
-}
-
-/// The namespace and the name of the Service in the URL that a message names.
-fn service_in(said: &str) -> Option<(&str, &str)> {
-    let host = said.split_once("https://")?.1.split(['/', ':', '?', '"']).next()?;
-    let (name, rest) = host.split_once('.')?;
-    let namespace = rest.strip_suffix(".svc")?;
-    (is_dns_label(namespace) && is_dns_subdomain(name)).then_some((namespace, name))
 }
 
 /// The remedy for a release whose record was deleted with its namespace: install it again, and adopt the remaining objects.

@@ -112,8 +112,7 @@ impl<'n> Names<'n> {
             "NAMESPACE" => plain(self.namespace, is_dns_label),
             "SERVICEACCOUNT" => plain(self.service_account, is_dns_subdomain),
             "NODE" => plain(self.node, is_dns_subdomain),
-            "OBJECT" => plain(self.named(), is_dns_subdomain),
-            "KEY" => plain(self.key(), is_key),
+            "RUNTIMECLASS" => plain(self.runtime_class(), is_dns_subdomain),
             "POD" => plain(self.pod_name, is_dns_subdomain),
             "NAME" => powershell(self.account?),
             "DOMAIN" => cmd(self.domain?),
@@ -122,32 +121,17 @@ impl<'n> Names<'n> {
         }
     }
 
-    /// The object of another kind in a message of a kubelet, the scheduler or the API server.
-    fn named(&self) -> Option<&'n str> {
-        let kinds = [
-            "configmap \"",
-            "secret \"",
-            "persistentvolumeclaim \"",
-            "RuntimeClass \"",
-            "runtime class \"",
-            "no PriorityClass with name ",
-            "image pull secrets (",
-        ];
-        let rest = kinds.iter().find_map(|kind| self.said.split_once(kind)).map(|(_, rest)| rest);
-        let of_key =
-            || ["in ConfigMap ", "in Secret "].iter().find_map(|of| self.said.split_once(of)?.1.split_once('/'));
-        rest.or_else(|| of_key().map(|(_, name)| name))?.split(['"', ' ', ')', ',', ';']).next()
+    /// The runtime class in a message of a kubelet or the API server.
+    fn runtime_class(&self) -> Option<&'n str> {
+        let rest = ["RuntimeClass \"", "runtime class \""].iter().find_map(|kind| self.said.split_once(kind))?.1;
+        rest.split('"').next()
     }
 
-    /// The missing key of a ConfigMap or Secret in a message of a kubelet.
-    fn key(&self) -> Option<&'n str> {
-        self.said.split_once("couldn't find key ")?.1.split(' ').next()
-    }
-
-    /// The namespace of the Service in a call that failed: `Post "https://gmsa.windows.svc:443/mutate`.
-    fn called_namespace(&self) -> Option<&'n str> {
+    /// The namespace and the name of the Service in the URL of a call that failed: `Post "https://gmsa.windows.svc:443/mutate`.
+    pub(super) fn called(&self) -> Option<(&'n str, &'n str)> {
         let (service, _) = self.said.split_once("https://")?.1.split_once(".svc")?;
-        service.split_once('.').map(|(_, namespace)| namespace).filter(|namespace| is_dns_label(namespace))
+        let (name, namespace) = service.split_once('.')?;
+        (is_dns_label(namespace) && is_dns_subdomain(name)).then_some((namespace, name))
     }
 
     /// A remedy with these names in its commands; `None` if no placeholder was replaced.
@@ -155,8 +139,8 @@ impl<'n> Names<'n> {
         // The logon name of an account ends with `$`, which PowerShell would expand without quotes.
         let logon = self.account.and_then(|account| powershell(&format!("{account}$")));
         let command = |text: &str| {
-            let text = match self.called_namespace() {
-                Some(namespace) => &text.replace("pods -n gmsa-webhook", &format!("pods -n {namespace}")),
+            let text = match self.called() {
+                Some((namespace, _)) => &text.replace("pods -n gmsa-webhook", &format!("pods -n {namespace}")),
                 None => text,
             };
             let parts: Vec<String> = text.split("'NAME$'").map(|part| self.filled_words(part)).collect();
@@ -184,11 +168,6 @@ impl<'n> Names<'n> {
 fn only<'n>(mut names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let first = names.next()?;
     names.all(|name| name == first).then_some(first)
-}
-
-/// Whether a ConfigMap can have such a key.
-fn is_key(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
 }
 
 /// The remedy for a finding.

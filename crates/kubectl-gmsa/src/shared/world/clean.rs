@@ -20,8 +20,8 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 use x509_parser::pem::Pem;
 
-use super::reads::{self, CA_VOLUME, OMITTED_CONTENTS, VARIABLES, WORDS, holds_names};
-use crate::shared::{acts::ACTS, rules};
+use super::reads::{self, ACTS, CA_VOLUME, OMITTED_CONTENTS, VARIABLES, WORDS, holds_names};
+use crate::shared::rules;
 
 /// The kept fields of an object. `contents` are the contents of the credential specs.
 pub fn taken(resource: &str, object: &Value, contents: &HashMap<String, Contents>) -> Value {

@@ -3,6 +3,7 @@
 //! Invariants: a lint reads nothing that it does not declare here; of what is read, only fields named here are kept, and only objects
 //! about GMSA.
 
+use gmsa_cluster::authorizer::rbac::Action;
 use gmsa_core::admission::pod::tickets;
 use serde_json::Value;
 
@@ -41,7 +42,6 @@ pub const EVENTS: &LintReads = &all(LIST, &["events"]);
 pub const NODES: &LintReads = &all(LIST, &["nodes"]);
 pub const NODE: &LintReads = &all(GET, &["nodes"]);
 pub const REVIEWS: &LintReads = &all(CREATE, &["subjectaccessreviews"]);
-pub const CONFIGURATION_PROBE: &LintReads = &all(CREATE, &["validatingwebhookconfigurations"]);
 pub const POD_PROBE: &LintReads =
     &LintReads { place: "in the namespace of the dry run: ", verb: CREATE, resources: &["pods"] };
 pub const ENDPOINTS: &LintReads = &own(LIST, &["endpointslices"]);
@@ -74,6 +74,24 @@ pub fn rights(reads: &[&LintReads]) -> String {
     by_place.collect::<Vec<_>>().join("; ")
 }
 
+/// What makes a user act as a pod that runs, or get its tickets: a word of `kubectl` for it, the verb and the resource.
+pub const ACTS: [(&str, &str, &str); 9] = [
+    ("exec", "create", "pods/exec"),
+    ("exec", "get", "pods/exec"),
+    ("attach", "create", "pods/attach"),
+    ("attach", "get", "pods/attach"),
+    ("patch", "patch", "pods"),
+    ("patch", "update", "pods"),
+    ("debug", "patch", "pods/ephemeralcontainers"),
+    ("debug", "update", "pods/ephemeralcontainers"),
+    ("token", "create", "serviceaccounts/token"),
+];
+
+/// Each as RBAC knows it, with its word.
+pub fn acts() -> impl Iterator<Item = (&'static str, Action<'static>)> {
+    ACTS.into_iter().map(|(word, verb, resource)| (word, Action { verb, group: "", resource, name: None }))
+}
+
 /// The placeholder for contents of a credential spec.
 pub const OMITTED_CONTENTS: &str = "leftOut";
 
@@ -97,11 +115,11 @@ const POD: &str = "metadata/labels metadata/annotations/kubectl.kubernetes.io~1r
     status/message status/conditions status/initContainerStatuses status/containerStatuses";
 
 const WORKLOAD: &str = "metadata/annotations/meta.helm.sh~1release-name metadata/annotations/meta.helm.sh~1release-namespace \
-    metadata/annotations/deprecated.daemonset.template.generation metadata/managedFields/manager metadata/managedFields/operation spec/replicas spec/parallelism spec/completions spec/suspend spec/selector spec/updateStrategy spec/paused \
+    metadata/annotations/deprecated.daemonset.template.generation spec/replicas spec/parallelism spec/completions spec/suspend spec/selector spec/updateStrategy spec/paused \
     status/desiredNumberScheduled status/observedGeneration status/updateRevision status/succeeded status/replicas";
 
 const CONFIGURATION: &str = "metadata/annotations/meta.helm.sh~1release-name metadata/annotations/meta.helm.sh~1release-namespace \
-    metadata/managedFields/manager metadata/managedFields/operation metadata/managedFields/fieldsV1 webhooks/name webhooks/failurePolicy \
+    metadata/managedFields/manager metadata/managedFields/fieldsV1 webhooks/name webhooks/failurePolicy \
     webhooks/matchPolicy webhooks/sideEffects webhooks/timeoutSeconds webhooks/admissionReviewVersions webhooks/rules \
     webhooks/namespaceSelector webhooks/objectSelector webhooks/matchConditions webhooks/clientConfig/service \
     webhooks/clientConfig/caBundle";

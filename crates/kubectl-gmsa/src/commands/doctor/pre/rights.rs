@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use futures::future::join_all;
-use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
+use k8s_openapi::api::authorization::v1::ResourceAttributes;
 
-use super::super::permission;
+use super::super::{may, permission};
 use crate::shared::{rules, unread::Read, world::World};
 use gmsa_core::{
     credspec::{GROUP, PLURAL},
@@ -89,9 +89,10 @@ async fn missing(world: &World, needed: &[(Rights, Option<&str>)]) -> Read<Vec<S
         resources.iter().flat_map(move |resource| verbs.iter().map(move |verb| (*verb, *group, *resource, *namespace)))
     });
     let asked: Vec<_> = each.collect();
-    let answers = join_all(
-        asked.iter().map(|(verb, group, resource, namespace)| may(world, (verb, group, resource), *namespace)),
-    );
+    let answers = join_all(asked.iter().map(async |(verb, group, resource, namespace)| {
+        let right = ResourceAttributes { namespace: namespace.map(str::to_owned), ..permission(verb, group, resource) };
+        may(world, None, &right).await
+    }));
     let mut lacking: BTreeMap<(Option<&str>, &str), Vec<&str>> = BTreeMap::new();
     for ((verb, _, resource, namespace), answer) in asked.iter().zip(answers.await) {
         if !answer? {
@@ -108,15 +109,6 @@ async fn missing(world: &World, needed: &[(Rights, Option<&str>)]) -> Read<Vec<S
         format!("{} {}{place}{unless}", verbs.join(", "), resources.join(", "))
     };
     Ok(by_verbs.into_iter().map(line).collect())
-}
-
-async fn may(world: &World, (verb, group, resource): (&str, &str, &str), namespace: Option<&str>) -> Read<bool> {
-    let right = ResourceAttributes { namespace: namespace.map(str::to_owned), ..permission(verb, group, resource) };
-    let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(right), ..Default::default() };
-    let review = SelfSubjectAccessReview { spec, ..Default::default() };
-    let answer: SelfSubjectAccessReview =
-        world.ask("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", &review).await?;
-    Ok(answer.status.is_some_and(|status| status.allowed))
 }
 
 #[cfg(test)]

@@ -1,18 +1,22 @@
-//! The report for code scanning: SARIF 2.1.0 (OASIS), the parts that every reader accepts.
+//! Reports that are shown beside the code: for code scanning and for the log of a GitHub workflow.
 
 use std::collections::BTreeMap;
 
-use gmsa_core::diagnostic::{Diagnostic, Rule};
+use gmsa_core::{
+    diagnostic::{Diagnostic, Rule, Severity},
+    quote,
+};
 use serde_json::{Value, json};
 
-use super::{file, left_out, line, sentence};
+use super::{Folded, also, file, left_out, line, sentence};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The address of the source repository, set by the build of a release. Without it `helpUri`, which must be absolute, is left out.
 const SOURCE: Option<&str> = option_env!("GMSA_SOURCE");
 
-pub(super) fn log(findings: &[Diagnostic]) -> Value {
+/// The report for code scanning: SARIF 2.1.0 (OASIS), the parts that every reader accepts.
+pub(super) fn sarif(findings: &[Diagnostic]) -> Value {
     let rules: BTreeMap<&str, &Rule> = findings.iter().map(|found| (found.rule.id, found.rule)).collect();
     let index = |found: &Diagnostic| rules.keys().position(|id| *id == found.rule.id);
     let results: Vec<Value> = findings.iter().map(|found| result(found, index(found))).collect();
@@ -83,4 +87,32 @@ fn uri(path: &str) -> String {
         _ => format!("%{byte:02X}"),
     };
     path.bytes().map(escape).collect()
+}
+
+/// The report for the log of a GitHub workflow: one command for each finding, shown beside the line in a pull request.
+pub(super) fn github(findings: &[Folded<'_>], summary: &str) -> String {
+    findings.iter().map(|(found, others)| command(found, others)).chain([format!("{summary}\n")]).collect()
+}
+
+fn command(found: &Diagnostic, others: &[&str]) -> String {
+    let name = if found.severity == Severity::Note { "notice" } else { found.severity.as_str() };
+    let mut text = quote::one_line(&sentence(found)).into_owned();
+    text.extend(found.consequence.map(|consequence| format!("\nso: {consequence}")));
+    text.extend(found.fix.as_ref().map(|fix| format!("\nfix: {}", quote::lines(fix))));
+    text.extend(left_out(found).into_iter().chain(also(others)).map(|more| format!("\n{}", quote::one_line(&more))));
+    let place = match (property(&quote::one_line(file(found))), line(found)) {
+        // An object of a cluster has no file.
+        (file, _) if file.is_empty() => String::new(),
+        (file, Some(line)) => format!("file={file},line={line},"),
+        (file, None) => format!("file={file},"),
+    };
+    format!("::{name} {place}title={}::{}\n", property(found.rule.id), data(&text))
+}
+
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
 }
