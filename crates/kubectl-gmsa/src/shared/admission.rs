@@ -130,27 +130,15 @@ pub fn labels(object: &Value) -> Labels {
     labels.into_iter().flatten().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }
 
-/// Whether the webhooks of one kind review a pod.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Coverage {
-    Reviews,
-    /// Their selectors exclude it.
-    LeavesOut,
-    /// There are no such webhooks.
-    Missing,
-}
-
 const WITHOUT_IDENTITY: &str = "the container starts without its identity";
 
 /// Which webhooks review a pod.
 #[derive(Debug)]
 pub struct Reviewed {
-    mutating: Coverage,
-    validating: Coverage,
-    /// Whether only the webhook for system namespaces reviews it, which validates but never blocks.
-    is_of_system: bool,
-    /// The command that creates a missing configuration again, where another one of the installation is there.
-    restore: Option<String>,
+    pub mutates: bool,
+    validates: bool,
+    /// Why one of the two does not review it.
+    gap: Option<Diagnostic>,
     /// The Service of a webhook that reviews it and has no ready endpoint, and whether the API server then refuses the pod.
     pub silent: Option<(String, bool)>,
     /// Whether the webhooks of the cluster could not be read.
@@ -165,42 +153,49 @@ impl Reviewed {
     pub const UNSURE: Self = Self::assumed(true);
 
     const fn assumed(is_unsure: bool) -> Self {
-        let (mutating, validating) = (Coverage::Reviews, Coverage::Reviews);
-        Self { mutating, validating, is_of_system: false, restore: None, silent: None, is_unsure }
+        Self { mutates: true, validates: true, gap: None, silent: None, is_unsure }
     }
 
     /// The webhooks of a cluster that review a pod, by its labels and those of its namespace.
     pub fn of(webhooks: &[Configured], namespace: &Labels, pod: &Labels) -> Self {
-        let reviews = |found: &Configured| found.reviews(namespace, pod);
-        let coverage = |mutating: bool| {
-            let mut of_pods =
-                webhooks.iter().filter(|found| found.mutating == mutating && found.is_of_pods()).peekable();
-            if of_pods.peek().is_none() {
-                return Coverage::Missing;
-            }
-            if of_pods.any(reviews) { Coverage::Reviews } else { Coverage::LeavesOut }
+        let reviews = |found: &&Configured| found.reviews(namespace, pod);
+        let of_pods = |mutating| webhooks.iter().filter(move |found| found.mutating == mutating && found.is_of_pods());
+        let reviewed_by = |mutating| of_pods(mutating).any(|found| reviews(&found));
+        // Only the webhook for system namespaces reviews it, which validates but never blocks.
+        let is_of_system =
+            !reviewed_by(false) && webhooks.iter().filter(reviews).any(Configured::is_of_system_namespaces);
+        let (mutates, validates) = (reviewed_by(true), reviewed_by(false) || is_of_system);
+        let lacks = |mutating| of_pods(mutating).next().is_none();
+        let is_missing = !mutates && lacks(true) || !validates && lacks(false);
+        let (rule, why, fix) = if is_missing {
+            let restore = webhooks.first().map(|found| format!("{} creates it again.", found.installer.restore()));
+            (&rules::WEBHOOK_MISSING, "the cluster has none", restore)
+        } else if is_of_system {
+            let fix = "Use another namespace. Or upgrade the cluster to 1.28 or later, then run `helm upgrade` for the webhook.";
+            let why = "before Kubernetes 1.28 it leaves out kube-system and its own namespace";
+            (&rules::NAMESPACES_EXCLUDED, why, Some(fix.to_owned()))
+        } else {
+            let why = "the selectors in its configuration leave out the namespace, or the pod";
+            (&rules::NAMESPACES_EXCLUDED, why, None)
         };
-        let (mutating, mut validating) = (coverage(true), coverage(false));
-        let is_of_system = validating != Coverage::Reviews
-            && webhooks.iter().any(|found| found.is_of_system_namespaces() && reviews(found));
-        if is_of_system {
-            validating = Coverage::Reviews;
-        }
-        let restore = webhooks.first().map(|found| found.installer.restore());
-        Self { mutating, validating, is_of_system, restore, silent: None, is_unsure: false }
-    }
-
-    pub fn mutates(&self) -> bool {
-        self.mutating == Coverage::Reviews
-    }
-
-    fn validates(&self) -> bool {
-        self.validating == Coverage::Reviews
+        let gap = match (mutates, validates) {
+            (true, true) => None,
+            (false, true) => {
+                Some(("mutating ", "the name gets no contents, so the validating webhook refuses the pod"))
+            }
+            (true, false) => Some(("validating ", "nothing checks whether the pod may use the credential spec")),
+            (false, false) => Some(("", WITHOUT_IDENTITY)),
+        };
+        let gap = gap.map(|(which, consequence)| {
+            let found = Diagnostic::new(rule, format!("no {which}webhook for GMSA reviews this pod: {why}"));
+            Diagnostic { consequence: Some(consequence), fix, ..found }
+        });
+        Self { mutates, validates, gap, silent: None, is_unsure: false }
     }
 
     /// The webhooks that review it, in order.
     pub fn webhooks(&self) -> impl Iterator<Item = Webhook> {
-        let both = [(Webhook::Mutate, self.mutates()), (Webhook::Validate, self.validates())];
+        let both = [(Webhook::Mutate, self.mutates), (Webhook::Validate, self.validates)];
         both.into_iter().filter_map(|(webhook, reviews)| reviews.then_some(webhook))
     }
 
@@ -221,31 +216,10 @@ impl Reviewed {
 
     /// The problem if one of the two does not review the pod, or does not answer.
     pub fn problem(&self) -> Option<Diagnostic> {
-        if let Some((service, is_refused)) = &self.silent {
-            let message = format!("the webhook for GMSA does not answer: its Service {service} has no ready endpoint");
-            let consequence = if *is_refused { "the API server refuses the pod" } else { WITHOUT_IDENTITY };
-            let found = Diagnostic::new(&rules::WEBHOOK_UNREACHABLE, message);
-            let found = found.with_fix("See why its Pods do not run: `kubectl gmsa doctor`.");
-            return Some(Diagnostic { consequence: Some(consequence), ..found });
-        }
-        let (which, consequence) = match (self.mutates(), self.validates()) {
-            (true, true) => return None,
-            (false, true) => ("mutating ", "the name gets no contents, so the validating webhook refuses the pod"),
-            (true, false) => ("validating ", "nothing checks whether the pod may use the credential spec"),
-            (false, false) => ("", WITHOUT_IDENTITY),
-        };
-        let (rule, why, fix) = if [self.mutating, self.validating].contains(&Coverage::Missing) {
-            let fix = self.restore.as_ref().map(|command| format!("{command} creates it again."));
-            (&rules::WEBHOOK_MISSING, "the cluster has none", fix)
-        } else if self.is_of_system {
-            let fix = "Use another namespace. Or upgrade the cluster to 1.28 or later, then run `helm upgrade` for the webhook.";
-            let why = "before Kubernetes 1.28 it leaves out kube-system and its own namespace";
-            (&rules::NAMESPACES_EXCLUDED, why, Some(fix.to_owned()))
-        } else {
-            let why = "the selectors in its configuration leave out the namespace, or the pod";
-            (&rules::NAMESPACES_EXCLUDED, why, None)
-        };
-        let message = format!("no {which}webhook for GMSA reviews this pod: {why}");
-        Some(Diagnostic { consequence: Some(consequence), fix, ..Diagnostic::new(rule, message) })
+        let Some((service, is_refused)) = &self.silent else { return self.gap.clone() };
+        let message = format!("the webhook for GMSA does not answer: its Service {service} has no ready endpoint");
+        let consequence = Some(if *is_refused { "the API server refuses the pod" } else { WITHOUT_IDENTITY });
+        let found = Diagnostic::new(&rules::WEBHOOK_UNREACHABLE, message);
+        Some(Diagnostic { consequence, ..found.with_fix("See why its Pods do not run: `kubectl gmsa doctor`.") })
     }
 }

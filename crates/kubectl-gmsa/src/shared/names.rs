@@ -1,7 +1,8 @@
 //! Names that do not exist: an empty result for one of them must be an error.
 
 use anyhow::{anyhow, bail};
-use gmsa_core::credspec::is_dns_label;
+use gmsa_cluster::resolver::live::collection;
+use gmsa_core::{admission::Denial, credspec::is_dns_label};
 use serde_json::Value;
 
 use super::{unread::Read, world::World};
@@ -51,6 +52,12 @@ pub async fn found<T>(
         Some(other) => bail!("{absent}: namespace {other} has one of this name (`--namespace {other}`)"),
         None => Err(absent),
     }
+}
+
+/// The most similar name of an existing credential spec, if the denied one is missing.
+pub async fn nearest_spec(world: &World, denial: &Denial) -> Option<String> {
+    let Denial::SpecMissing(spec) = denial else { return None };
+    nearest_in(world, &collection(), spec.as_str()).await
 }
 
 /// The most similar name in a list.

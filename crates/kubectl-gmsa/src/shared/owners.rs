@@ -65,23 +65,16 @@ async fn verified(
     if !is_dns_label(namespace) || !is_dns_subdomain(name) {
         return Err(format!("names as its owner a {kind} with an invalid name").into());
     }
-    let found = match ClusterWorkload::find(world, of, namespace, name).await {
-        Ok(Some(found)) => found,
-        Err(error) => {
-            return Err(NotOwned {
-                why: format!("names {kind} {name} as its owner, which cannot be read: {error}"),
-                fix: Some(error.remedy().to_owned()),
-            });
-        }
-        Ok(None) => {
-            return Err(format!("names {kind} {name} as its owner, which does not exist").into());
-        }
-    };
+    let not_owned = |why: &str| NotOwned::from(format!("names {kind} {name} as its owner, {why}"));
+    let read = ClusterWorkload::find(world, of, namespace, name).await.map_err(|unread| {
+        let fix = Some(unread.remedy().to_owned());
+        NotOwned { fix, ..not_owned(&format!("which cannot be read: {unread}")) }
+    });
+    let found = read?.ok_or_else(|| not_owned("which does not exist"))?;
     if found.uid() != uid {
-        return Err(format!("names {kind} {name} as its owner, with another uid than the existing one").into());
-    }
-    if !found.selects(&pod.object.metadata.labels.clone().unwrap_or_default()) {
-        return Err(format!("names {kind} {name} as its owner, which does not select it").into());
+        return Err(not_owned("with another uid than the existing one"));
+    } else if !found.selects(&pod.object.metadata.labels.clone().unwrap_or_default()) {
+        return Err(not_owned("which does not select it"));
     }
     Ok(found)
 }

@@ -14,7 +14,8 @@ use gmsa_core::{
     diagnostic::Diagnostic,
 };
 
-/// A pod: as admission reads it, and as the API server describes it.
+/// A pod of a cluster: as admission reads it, and as the API server describes it. A pod to be created has no such description, and may be wrong: it is
+/// a [`NewPod`](super::admission::NewPod), its JSON beside its review.
 pub struct ClusterPod {
     pub admission: Pod,
     pub object: v1::Pod,

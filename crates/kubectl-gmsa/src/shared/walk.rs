@@ -14,7 +14,7 @@ use gmsa_core::{
 use k8s_openapi::api::core::v1::Namespace;
 
 use super::{
-    admission::{NewPod, Reviewed},
+    admission::{NewPod, Reviewed, labels},
     configured::Configured,
     kinds::{Kind, is_pod},
     names,
@@ -120,8 +120,7 @@ impl ObjectRef {
 /// The finding that the namespace is being deleted, so no pod can be created in it.
 pub async fn ending_namespace(world: &World, namespace: &str) -> Option<Diagnostic> {
     // Users of one namespace often may not read it. The event of a refused pod says the same.
-    let found: Option<Namespace> = world.find(&format!("/api/v1/namespaces/{namespace}")).await.ok()?;
-    found?.metadata.deletion_timestamp?;
+    world.namespace(namespace).await.ok()??.metadata.deletion_timestamp?;
     let text = format!("{namespace} is being deleted: nothing is created in it any more");
     let fix = format!(
         "Use another namespace. `kubectl get namespace {namespace} -o jsonpath='{{.status.conditions}}'` says what it waits for."
@@ -321,10 +320,9 @@ async fn unreviewed_template(world: &World, workload: &WorkloadTree) -> Option<C
     workload.template.pod().filter(|pod| pod.uses_gmsa())?;
     // After a failed read, the event of a refused pod says that it has no contents.
     let webhooks = world.webhooks().await.ok()?;
-    let namespace: Namespace = world.get(&format!("/api/v1/namespaces/{}", workload.namespace)).await.ok()?;
-    let labels = workload.labels();
-    let reviewed = Reviewed::of(webhooks, &namespace.metadata.labels.unwrap_or_default(), &labels);
-    if reviewed.mutates() || reviewed.webhooks().next().is_none() {
+    let namespace = world.namespace(&workload.namespace).await.ok()??.metadata.labels.unwrap_or_default();
+    let reviewed = Reviewed::of(webhooks, &namespace, &labels(&workload.template.json));
+    if reviewed.mutates || reviewed.webhooks().next().is_none() {
         return None;
     }
     let found = reviewed.problem()?;

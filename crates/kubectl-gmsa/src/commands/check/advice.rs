@@ -5,7 +5,10 @@
 
 use gmsa_core::{
     admission::{
-        advice::{Advice, advise, advise_template, advise_tickets, same_computer::advise_replicas},
+        advice::{
+            Advice, advise, advise_template, advise_tickets,
+            same_computer::{Replicas, advise_replicas},
+        },
         pod::{Pod, RANDOM_HOSTNAME, SlotKind, fields},
         workload::PodNames,
     },
@@ -76,36 +79,31 @@ async fn alike(checked: &CheckedPod<'_>, pod: &Pod, context: &CheckContext) -> O
 fn ignored(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
     let annotation = format!("/metadata/annotations/{}", escape(RANDOM_HOSTNAME));
     let finding = |message: String| checked.finding(&rules::IGNORED_FIELD, &annotation, message);
+    let is_numbered = |replicas: Replicas<'_>| replicas.kind.pod_names() == PodNames::Numbered;
     let found = match (checked.text(&annotation), checked.of_workload(&annotation)) {
-        (Some("true"), _) if sets_hostnames(checked) => {
+        (Some("true"), _) if checked.replicas().is_some_and(is_numbered) => {
             let text = "a StatefulSet sets the host names of its pods itself, so the webhook gives none";
             return Some(finding(text.to_owned()).with_severity(Severity::Note).with_fix("remove the annotation"));
         }
-        (Some("true" | "false"), _) | (None, None) => return None,
+        (Some("true" | "false"), _) => return None,
         (Some(value), _) => {
             finding(format!("the webhook gives a random host name for the value \"true\" alone, not for {value:?}"))
         }
-        (None, Some(place)) => {
+        (None, place) => {
             let right = dotted(&checked.place(&annotation));
             let text = format!("the webhook ignores this annotation: its place is {right}");
-            checked.finding_at(&rules::IGNORED_FIELD, &place, text)
+            checked.finding_at(&rules::IGNORED_FIELD, &place?, text)
         }
     };
     Some(found.with_severity(Severity::Warning).with_fix(format!("{RANDOM_HOSTNAME}: \"true\"")))
 }
 
-/// Whether the controller of the pod sets its host name.
-fn sets_hostnames(checked: &CheckedPod<'_>) -> bool {
-    checked.replicas().is_some_and(|replicas| replicas.kind.pod_names() == PodNames::Numbered)
-}
-
 /// The finding on a new pod with ephemeral containers, which `ValidatePodCreate` and `ValidatePodTemplateSpec` of kube-apiserver
 /// refuse. Without other containers it is a patch, not a pod.
 fn new_ephemeral_containers(checked: &CheckedPod<'_>, pod: &Pod) -> Option<Diagnostic> {
-    let of_kind = |kind| pod.slots().find(|slot| slot.kind == kind);
-    let is_new = of_kind(SlotKind::Container).is_some() && !checked.exists();
-    let found = of_kind(SlotKind::EphemeralContainer).filter(|_| is_new)?;
-    let list = found.kind.field().unwrap_or_default();
+    let has = |kind| pod.slots().any(|slot| slot.kind == kind);
+    let is_new = has(SlotKind::Container) && has(SlotKind::EphemeralContainer) && !checked.exists();
     let text = "a new pod may not have ephemeral containers: the API server refuses it";
-    Some(checked.finding(&rules::EPHEMERAL_CONTAINERS, &format!("/spec/{list}"), text).with_fix("remove the field"))
+    let at = "/spec/ephemeralContainers";
+    is_new.then(|| checked.finding(&rules::EPHEMERAL_CONTAINERS, at, text).with_fix("remove the field"))
 }

@@ -47,22 +47,9 @@ pub(super) async fn findings(
     if let Some(found) = no_build(checked, &images) {
         return vec![found];
     }
-    let required = NodeRequirements::of_manifest(&checked.pod.json);
-    if let Some(Selected { by, by_other_label, builds }) = selected(checked, class, &required.affinity) {
-        let on_selected = |image: &Image| {
-            let (unfit, Image { container, build, .. }) = (unfit(image, &builds)?, image);
-            let text = format!("{by} selects nodes of {unfit}, which do not run the image of {container}, of {build}");
-            let found = warning(checked, image, text, &build.nodes().collect::<Vec<_>>());
-            match &by_other_label {
-                // A second selector would have no effect.
-                Some(label) => {
-                    let fix = label.as_ref().and_then(|(key, value)| relabelled(key, value, image.build));
-                    Some(Diagnostic { fix, ..found })
-                }
-                None => Some(found),
-            }
-        };
-        return images.iter().filter_map(on_selected).collect();
+    let required = NodeRequirements::of(checked.pod.root().below("spec").json);
+    if let Some(selected) = selected(checked, class, &required.affinity) {
+        return images.iter().filter_map(|image| on_selected(checked, image, &selected)).collect();
     }
     if pod.pins_build() && class.is_none() {
         return Vec::new();
@@ -84,51 +71,59 @@ fn no_build(checked: &CheckedPod<'_>, images: &[Image]) -> Option<Diagnostic> {
         return None;
     }
     let text = format!("no node has {LABEL}: {}, so the pod stays Pending", quoted(value, VALUE));
-    let of_images = || images.iter().map(|image| image.build).collect();
-    let fit: Vec<Build> = read.map_or_else(of_images, |build| vec![build]);
+    let fit = read.or_else(|| images.first().map(|image| image.build));
     let found = checked.finding(&rules::WINDOWS_BUILD, &at, text).with_severity(Severity::Warning);
-    Some(Diagnostic { fix: selector(fit.get(..1).unwrap_or_default()), ..found })
+    Some(found.fixed(selector(fit.as_slice())))
 }
 
 /// The images with a known build, and whether there are others.
 fn images(checked: &CheckedPod<'_>, pod: &Pod) -> (Vec<Image>, bool) {
-    let (known, unknown): (Vec<_>, Vec<_>) =
-        built_containers(pod).map(|slot| image(checked, &slot)).partition(Option::is_some);
-    (known.into_iter().flatten().collect(), !unknown.is_empty())
-}
-
-fn image(checked: &CheckedPod<'_>, slot: &Slot<'_>) -> Option<Image> {
-    let at = format!("/spec/{}/{}/image", slot.kind.field()?, slot.index);
-    let build = Build::of_image(checked.text(&at)?)?;
-    Some(Image { at, container: format!("{} {:?}", slot.kind, slot.owner), build })
+    let image = |slot: Slot<'_>| {
+        let at = format!("/spec/{}/{}/image", slot.kind.field()?, slot.index);
+        let build = Build::of_image(checked.text(&at)?)?;
+        Some(Image { at, container: format!("{} {:?}", slot.kind, slot.owner), build })
+    };
+    let all: Vec<Option<Image>> = built_containers(pod).map(image).collect();
+    let has_unknown = all.iter().any(Option::is_none);
+    (all.into_iter().flatten().collect(), has_unknown)
 }
 
 /// The selection of node builds for a pod.
 struct Selected {
     /// The pod, or its runtime class for it.
     by: &'static str,
-    /// Set if another label than [`LABEL`] selects the build, with its key and value from the pod's node selector.
-    #[expect(clippy::option_option, reason = "whether another label does, and where it is")]
-    by_other_label: Option<Option<(String, String)>>,
     builds: BTreeSet<Build>,
+    /// Whether [`LABEL`] selects them. A second selector beside another label would have no effect.
+    by_label: bool,
+    /// The other label in the pod's node selector.
+    other_label: Option<(String, String)>,
 }
 
 fn selected(checked: &CheckedPod<'_>, class: Option<&Value>, affinity: &NodeAffinity) -> Option<Selected> {
     let by_class = class.and_then(|class| class.pointer("/scheduling/nodeSelector")?.get(LABEL)?.as_str());
     if let Some(build) = by_class.and_then(Build::of_label) {
-        return Some(Selected { by: "its runtime class", by_other_label: None, builds: BTreeSet::from([build]) });
+        return Some(Selected { by: "its runtime class", builds: [build].into(), by_label: true, other_label: None });
     }
     let selector = checked.pod.json.pointer("/spec/nodeSelector").and_then(Value::as_object);
-    let by_label = selector.into_iter().flatten().find_map(|(key, value)| {
-        let value = value.as_str()?;
-        let builds = BTreeSet::from([Build::of_node_label(key, value)?]);
-        let by_other_label = (key != LABEL).then(|| Some((key.clone(), value.to_owned())));
-        Some(Selected { by: "the pod", by_other_label, builds })
+    let by_selector = selector.into_iter().flatten().find_map(|(key, value)| {
+        let builds = [Build::of_node_label(key, value.as_str()?)?].into();
+        let other_label = Some((key.clone(), value.as_str()?.to_owned()));
+        Some(Selected { by: "the pod", builds, by_label: key == LABEL, other_label })
     });
-    by_label.or_else(|| {
-        let (has_label, builds) = by_affinity(affinity)?;
-        Some(Selected { by: "the pod", by_other_label: (!has_label).then_some(None), builds })
+    by_selector.or_else(|| {
+        let (by_label, builds) = by_affinity(affinity)?;
+        Some(Selected { by: "the pod", builds, by_label, other_label: None })
     })
+}
+
+fn on_selected(checked: &CheckedPod<'_>, image: &Image, selected: &Selected) -> Option<Diagnostic> {
+    let (Image { container, build, .. }, Selected { by, builds, by_label, other_label }) = (image, selected);
+    let unfit = unfit(image, builds)?;
+    let text = format!("{by} selects nodes of {unfit}, which do not run the image of {container}, of {build}");
+    let fit = if *by_label { build.nodes().collect() } else { Vec::new() };
+    let relabelled = |(key, value): &(String, String)| relabelled(key, value, *build);
+    let other = other_label.as_ref().filter(|_| !by_label).and_then(relabelled);
+    Some(warning(checked, image, text, &fit).fixed(other))
 }
 
 /// The node builds that the affinity of the pod allows, and whether they come from [`LABEL`]; `None` if it allows a build that it does not
@@ -191,7 +186,7 @@ fn unfit(image: &Image, nodes: &BTreeSet<Build>) -> Option<String> {
 
 fn warning(checked: &CheckedPod<'_>, image: &Image, message: String, fit: &[Build]) -> Diagnostic {
     let found = checked.finding(&rules::WINDOWS_BUILD, &image.at, message).with_severity(Severity::Warning);
-    Diagnostic { fix: selector(fit), ..found }
+    found.fixed(selector(fit))
 }
 
 /// A note, because the node builds or the build of an image are unknown.

@@ -58,7 +58,9 @@ fn referred(documents: &[Document], namespace: &str) -> BTreeMap<String, Value> 
             _ => None,
         };
         list("")?;
-        let value = document.value();
+        let mut value = document.value();
+        // Contents are facts of decisions, which the world has itself.
+        value.as_object_mut()?.remove("credspec");
         let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
         let name = text("/metadata/name").filter(|name| is_dns_subdomain(name))?;
         let path = format!("{}/{name}", list(text("/metadata/namespace").unwrap_or(namespace))?);
@@ -105,16 +107,11 @@ impl CheckContext {
         }
         // Read first, because failed reads are reported in this order.
         let webhooks = self.read(self.world.webhooks().await, "the configurations of the webhooks");
-        let mut labels =
-            self.world.files.get(&format!("namespaces/{namespace}")).map(admission::labels).unwrap_or_default();
-        if is_dns_subdomain(namespace) {
-            let path = format!("/api/v1/namespaces/{namespace}");
-            match self.read(self.world.find::<Value>(&path).await, &format!("namespace {namespace}")) {
-                Err(_) => return Reviewed::UNSURE,
-                Ok(found) => labels = found.as_ref().map_or(labels, admission::labels),
-            }
-        }
-        let Ok(webhooks) = webhooks else { return Reviewed::UNSURE };
+        let found = self.read(self.world.namespace(namespace).await, &format!("namespace {namespace}"));
+        let (Ok(webhooks), Ok(found)) = (webhooks, found) else { return Reviewed::UNSURE };
+        let in_files = || self.world.files.get(&format!("namespaces/{namespace}")).map(admission::labels);
+        let labels = found.map(|found| found.metadata.labels.unwrap_or_default()).or_else(in_files);
+        let mut labels = labels.unwrap_or_default();
         // The API server sets this label.
         labels.insert("kubernetes.io/metadata.name".to_owned(), namespace.to_owned());
         let reviewing = webhooks.iter().filter(|found| found.is_of_pods() && found.reviews(&labels, pod));

@@ -18,7 +18,7 @@ use gmsa_core::{
 };
 use serde_json::Value;
 
-use super::template::{CheckedPod, Owner, Segment, dotted, pointer, walk};
+use super::template::{CheckedPod, Owner, dotted, walk};
 use crate::shared::{
     annotations,
     rules::{self, instead_of},
@@ -64,39 +64,39 @@ pub(super) fn findings(
     let others = owner.map(|owner| OtherObject::of(document, owner, namespace));
     let is_pod = pods.iter().any(|pod| pod.root.is_empty());
     let mut found = Vec::new();
-    walk(object, &mut Vec::new(), &mut |path, key, value| {
+    walk(object, &mut String::new(), &mut |at, key, value| {
         // In other kinds, metadata and status record the past.
-        let is_record = path.len() == 1 && matches!(key, "metadata" | "status") && !is_pod;
+        let is_record = matches!(at, "/metadata" | "/status") && !is_pod;
         if is_record || found.len() == MAX_FOUND {
             return false;
         }
-        let Some(meant) = Meant::of(path, key) else {
+        let parent = parent(at);
+        let Some(meant) = Meant::of(parent, key) else {
             if let (Some(object), true) = (&others, are_annotations(key)) {
-                found.extend(object.annotations_in_text(path, value));
+                found.extend(object.annotations_in_text(at, value));
             }
             // Keys that users choose, and annotations, whose values are texts.
-            let is_chosen = matches!(key, "matchLabels" | "nodeSelector");
-            return !is_chosen && !matches!(path, [.., Segment::Field("annotations" | "labels"), _]);
+            return !matches!(key, "matchLabels" | "nodeSelector") && !matches!(parent, "annotations" | "labels");
         };
-        let at = pointer(path);
         let pod = pods.iter().find(|pod| at.strip_prefix(&*pod.root).is_some_and(|rest| rest.starts_with('/')));
         if let Some(checked) = pod {
-            found.extend(checked.pod.pod().and_then(|pod| in_pod(checked, pod, (&at, key), value, meant)));
+            found.extend(checked.pod.pod().and_then(|pod| in_pod(checked, pod, (at, key), value, meant)));
             return false;
         }
-        found.extend(others.as_ref().and_then(|object| object.finding((path, &at, key), value, meant)));
+        found.extend(others.as_ref().and_then(|object| object.finding((at, key), value, meant)));
         // A schema has an object in the place of the field.
         value.is_object()
     });
     found
 }
 
+/// The last key but one of a place.
+fn parent(at: &str) -> &str {
+    at.rsplit('/').nth(1).unwrap_or_default()
+}
+
 impl<'k> Meant<'k> {
-    fn of(path: &[Segment<'_>], key: &'k str) -> Option<Self> {
-        let parent = match path {
-            [.., Segment::Field(parent), _] => parent,
-            _ => "",
-        };
+    fn of(parent: &str, key: &'k str) -> Option<Self> {
         match parent {
             _ if are_annotations(parent) => {
                 let of_version_1 = OLD_ANNOTATIONS.iter().find_map(|(end, field)| {
@@ -219,28 +219,22 @@ struct OtherObject<'d> {
 
 impl<'d> OtherObject<'d> {
     fn of(document: &'d Document, owner: Owner<'_>, namespace: &str) -> Self {
-        let text = |at: &str| owner.value.pointer(at).and_then(Value::as_str).unwrap_or_default();
-        let namespace = Some(text("/metadata/namespace")).filter(|name| !name.is_empty()).unwrap_or(namespace);
+        let namespace = owner.text("/metadata/namespace").unwrap_or(namespace);
         let pod = if owner.is_pod() { Some("") } else { owner.template() };
         Self {
             document,
-            title: format!("{} {namespace}/{}", document.kind, text("/metadata/name")),
+            title: format!("{} {namespace}/{}", owner.kind, owner.text("/metadata/name").unwrap_or_default()),
             is_policy: owner.is_policy(),
             right: pod.map(|pod| dotted(&format!("{pod}/spec{OPTIONS}/{NAME}"))),
         }
     }
 
     /// The finding on a name for pods that another program creates. Elsewhere, a misspelt field may be a field of that program.
-    fn finding(
-        &self,
-        (path, at, key): (&[Segment<'_>], &str, &str),
-        value: &Value,
-        meant: Meant<'_>,
-    ) -> Option<Diagnostic> {
+    fn finding(&self, (at, key): (&str, &str), value: &Value, meant: Meant<'_>) -> Option<Diagnostic> {
         // An anchor of Kyverno, `+(KEY)`, is around a key.
         let key = key.strip_suffix(')').and_then(|key| key.split_once('(')).map_or(key, |(_, key)| key);
         let own = match meant {
-            Meant::Field(_) if key == NAME || matches!(path, [.., Segment::Field("windowsOptions"), _]) => NAME,
+            Meant::Field(_) if key == NAME || parent(at) == "windowsOptions" => NAME,
             Meant::Annotation(own) if own == tickets::ANNOTATION => own,
             _ => return None,
         };
@@ -256,11 +250,11 @@ impl<'d> OtherObject<'d> {
     }
 
     /// The findings on annotations that are a text of YAML, as operators made with Ansible take them.
-    fn annotations_in_text(&self, path: &[Segment<'_>], text: &Value) -> Vec<Diagnostic> {
+    fn annotations_in_text(&self, at: &str, text: &Value) -> Vec<Diagnostic> {
         let text = text.as_str().filter(|text| text.contains("gmsa"));
         let all: Value = text.and_then(|text| serde_saphyr::from_str(text).ok()).unwrap_or_default();
         let finding = |(key, value): (&String, &Value)| {
-            self.finding((path, &pointer(path), key), value, Meant::Annotation(annotations::meant(key)?))
+            self.finding((at, key), value, Meant::Annotation(annotations::meant(key)?))
         };
         all.as_object().into_iter().flatten().filter_map(finding).collect()
     }
@@ -313,11 +307,10 @@ pub(super) fn misspelt(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
 pub(super) fn linux_with_options(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
     let at = "/spec/os/name";
     let text = "the API server would refuse the pod: a pod of Linux may have no windowsOptions";
-    let spec = checked.pod.root().below("spec");
-    let containers = checked.pod.containers().map(|(_, container)| container);
-    let is_wrong = std::iter::once(spec).chain(containers).any(|owner| owner.has("securityContext/windowsOptions"));
-    (is_wrong && checked.text(at) == Some("linux"))
-        .then(|| checked.finding(&rules::NOT_A_POD, at, text).with_fix("name: windows"))
+    checked.text(at).filter(|os| *os == "linux")?;
+    let mut parts = checked.pod.containers().map(|(_, container)| container).chain([checked.pod.root().below("spec")]);
+    let is_wrong = parts.any(|part| part.has("securityContext/windowsOptions"));
+    is_wrong.then(|| checked.finding(&rules::NOT_A_POD, at, text).with_fix("name: windows"))
 }
 
 #[cfg(test)]

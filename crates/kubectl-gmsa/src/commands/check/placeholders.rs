@@ -2,13 +2,12 @@
 
 use gmsa_core::{
     admission::{
-        SlotDenial,
+        Denial, SlotDenial,
         pod::{Pod, Slot},
     },
     credspec::placeholder::{is_placeholder, is_token},
-    diagnostic::{Diagnostic, Rule},
+    diagnostic::Diagnostic,
 };
-use serde_json::Value;
 
 use super::template::{CheckedPod, dotted};
 use crate::shared::{
@@ -38,10 +37,8 @@ impl Placeholders {
     /// Finds the placeholders. A name that looks like one counts only if its slot is denied.
     pub(super) fn of(checked: &CheckedPod<'_>, pod: &Pod, denials: &[SlotDenial]) -> Self {
         let is_refused = |slot: &Slot<'_>| {
-            let own = denials.iter().find(|found| found.slot == Some((slot.kind, slot.index)));
-            own.is_some_and(|found| {
-                [rules::SPEC_MISSING.id, rules::INVALID_SPEC_NAME.id].contains(&found.denial.rule().id)
-            })
+            let mut own = denials.iter().filter(|found| found.slot == Some(slot.position()));
+            own.any(|found| matches!(found.denial, Denial::SpecMissing(_) | Denial::InvalidSpecName { .. }))
         };
         let mut found = Vec::new();
         for slot in pod.slots() {
@@ -59,11 +56,6 @@ impl Placeholders {
         self.found.iter().any(|(place, _)| place == at)
     }
 
-    /// Whether a finding of this rule follows from a placeholder as the service account.
-    pub(super) fn explain_rule(&self, rule: &Rule) -> bool {
-        rule.id == rules::INVALID_SERVICE_ACCOUNT.id && self.explain("/spec/serviceAccountName")
-    }
-
     pub(super) fn finding(&self, checked: &CheckedPod<'_>) -> Option<Diagnostic> {
         let (first, value) = self.found.first()?;
         let names: Vec<String> =
@@ -78,6 +70,6 @@ impl Placeholders {
 }
 
 fn token(checked: &CheckedPod<'_>, at: String) -> Option<(String, String)> {
-    let value = checked.pod.json.pointer(&at).and_then(Value::as_str).filter(|value| is_token(value))?.to_owned();
+    let value = checked.text(&at).filter(|value| is_token(value))?.to_owned();
     Some((at, value))
 }

@@ -14,13 +14,11 @@ use crate::shared::{
     windows_build::hyper_v,
     world::{Admission, is_unchecked},
 };
-use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
     admission::{
         Denial, SlotDenial,
         pod::{Pod, Slot, SlotKind, SlotRef},
     },
-    credspec::is_dns_subdomain,
     diagnostic::{Diagnostic, Rule, Severity},
 };
 
@@ -59,11 +57,7 @@ pub(super) async fn check(
     let mut reviewed = context.reviewed(&checked.namespace, &labels(&checked.pod.json)).await;
     // A pod that exists was created while the webhook answered.
     reviewed.silent.take_if(|_| checked.exists());
-    let namespace = Some(&*checked.namespace).filter(|name| is_dns_subdomain(name));
-    let ending = match namespace {
-        Some(namespace) => ending_namespace(&context.world, namespace).await,
-        None => None,
-    };
+    let ending = ending_namespace(&context.world, &checked.namespace).await;
     let Admission { stored, denials, .. } = context.world.admit(&checked.pod, &reviewed).await?;
     let placeholders = Placeholders::of(checked, pod, &denials);
     report.findings.extend(placeholders.finding(checked));
@@ -74,7 +68,9 @@ pub(super) async fn check(
     for slot in pod.slots().filter(Slot::uses_gmsa) {
         decided.check_slot(&slot, of_the_pod, report).await;
     }
-    if let Some(denial) = of_the_pod.filter(|denial| !decided.placeholders.explain_rule(denial.rule())) {
+    let has_placeholder = decided.placeholders.explain("/spec/serviceAccountName");
+    let is_explained = |denial: &Denial| has_placeholder && *denial.rule() == rules::INVALID_SERVICE_ACCOUNT;
+    if let Some(denial) = of_the_pod.filter(|denial| !is_explained(denial)) {
         report.findings.push(checked.finding(rule(denial), "/spec", denial.to_string()));
     }
     let is_stored = decided.denials.is_empty() && checked.misspelling.is_none() && asked.is_empty();
@@ -135,7 +131,7 @@ impl Decided<'_> {
             None if *is_ending => "is not created",
             None if slot.contents.is_some() && !reviewed.is_refused() => "carries its contents already",
             None if reviewed.silent.is_some() => reviewed.silence().unwrap_or_default(),
-            None if !reviewed.mutates() => "is not reviewed: gets no contents",
+            None if !reviewed.mutates => "is not reviewed: gets no contents",
             None if reviewed.is_unsure => "gets its contents, if the webhook reviews it",
             None => "gets its contents",
         };
@@ -159,22 +155,12 @@ impl Decided<'_> {
     pub(super) async fn denied(&self, slot: Option<&Slot<'_>>, at: &str, denial: &Denial) -> Diagnostic {
         let Self { checked, pod, context, .. } = self;
         let (namespace, rule) = (&checked.namespace, denial.rule());
-        let mut nearest = None;
-        if let Denial::SpecMissing(spec) = denial {
-            if let Some(file) = context.unread_file(Some(denial)) {
-                let text = format!("cred spec {spec} is in no file that could be read: it may be in {file}");
-                return checked.finding(&rules::NOT_CHECKED, at, text);
-            }
-            nearest = names::nearest_in(&context.world, &collection(), spec.as_str()).await;
+        if let (Denial::SpecMissing(spec), Some(file)) = (denial, context.unread_file(Some(denial))) {
+            let text = format!("cred spec {spec} is in no file that could be read: it may be in {file}");
+            return checked.finding(&rules::NOT_CHECKED, at, text);
         }
-        let names = Names {
-            namespace: Some(namespace),
-            service_account: Some(pod.service_account()),
-            pod: Some(pod),
-            slot,
-            nearest: nearest.as_deref(),
-            ..Names::of_denial(denial)
-        };
+        let nearest = names::nearest_spec(&context.world, denial).await;
+        let names = Names { slot, nearest: nearest.as_deref(), ..Names::of_denied(denial, pod, namespace) };
         let fix = match context.world.lacking(denial, namespace) {
             Some((_, remedy)) => remedy.text,
             None => rules::fix(rule, &names).and_then(Fix::in_manifest).unwrap_or_else(|| rule.remedy.to_owned()),

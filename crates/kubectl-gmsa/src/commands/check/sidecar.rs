@@ -159,15 +159,13 @@ impl<'p> Program<'p> {
 
     /// The fault of the token of this name, in a mounted volume, that the agent shows.
     fn wrong_token(&self, mount: &Part<'_>, name: &str, volume: Option<Part<'_>>) -> Option<Fault> {
-        let mut sources = volume.iter().flat_map(|volume| volume.list("projected/sources"));
-        let Some(token) =
-            sources.find(|source| source.has("serviceAccountToken") && source.text("serviceAccountToken/path") == name)
-        else {
+        let sources = volume.iter().flat_map(|volume| volume.list("projected/sources"));
+        let mut tokens = sources.map(|source| source.below("serviceAccountToken"));
+        let Some(token) = tokens.find(|token| token.has("path") && token.text("path") == name) else {
             let text = "the volume has no projected service account token with the path";
             return Some(error(mount, format!("{text} {name:?}, which the agent reads")));
         };
-        let (audience, right) =
-            (token.text("serviceAccountToken/audience"), format!("{AUDIENCE}{}", self.flag("credential-spec")?));
+        let (audience, right) = (token.text("audience"), format!("{AUDIENCE}{}", self.flag("credential-spec")?));
         let text = format!("the token has the audience {}, and the agent asks for {right}", quoted(audience, NAME));
         (audience != right).then(|| error(mount, text))
     }

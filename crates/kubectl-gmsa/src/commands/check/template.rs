@@ -4,7 +4,7 @@
 //! a pod template: the `Rollout` of Argo, the `Service` of Knative, the `ScaledJob` of KEDA, and objects that contain whole manifests.
 //! Invariants: at most [`MAX_TEMPLATES`] of an object are checked; the reader of manifests bounds its depth and its values.
 
-use std::fmt::Write as _;
+use std::borrow::Cow;
 
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
@@ -31,7 +31,7 @@ pub(super) struct Owner<'d> {
     pub value: &'d Value,
     pub kind: &'d str,
     pub group: &'d str,
-    /// Its depth below the document.
+    /// The length of its place in the document.
     pub depth: usize,
 }
 
@@ -63,6 +63,11 @@ impl<'d> Owner<'d> {
     /// The place of its template, if it is a workload of Kubernetes.
     pub(super) fn template(&self) -> Option<&'static str> {
         self.workload().map(Kind::template)
+    }
+
+    /// A text that is not empty.
+    pub(super) fn text(&self, pointer: &str) -> Option<&'d str> {
+        self.value.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty())
     }
 
     /// Whether another object controls it. That object is checked instead.
@@ -130,7 +135,7 @@ fn is_misspelling(key: &str, field: &str) -> bool {
 impl Misspelling {
     /// The place in the pod.
     pub(super) fn pointer(&self) -> String {
-        format!("/spec{}", pointer(&[Segment::Field(&self.key)]))
+        format!("/spec/{}", escape(&self.key))
     }
 }
 
@@ -189,13 +194,10 @@ impl CheckedPod<'_> {
 
     /// Whether a place in the document is this field of the pod's or a container's `windowsOptions`.
     pub(super) fn is_slot_field(&self, at: &str, field: &str) -> bool {
-        let steps: Vec<&str> = at.strip_prefix(&*self.at).unwrap_or_default().split('/').collect();
-        let ["", "spec", steps @ ..] = steps.as_slice() else { return false };
-        let of_container = match steps {
-            ["containers" | "initContainers" | "ephemeralContainers", _, steps @ ..] => Some(steps),
-            _ => None,
-        };
-        of_container.unwrap_or(steps) == ["securityContext", "windowsOptions", field]
+        let options = format!("/securityContext/windowsOptions/{field}");
+        let owner = at.strip_prefix(&*self.at).and_then(|at| at.strip_suffix(&*options)).unwrap_or_default();
+        let steps: Vec<&str> = owner.split('/').collect();
+        matches!(*steps, ["", "spec"] | ["", "spec", "containers" | "initContainers" | "ephemeralContainers", _])
     }
 
     /// A finding about a part of the pod.
@@ -249,8 +251,8 @@ pub(super) struct Search<'d> {
     document: &'d Document,
     /// The default namespace.
     namespace: &'d str,
-    /// The path from the document to the current value.
-    path: Vec<Segment<'d>>,
+    /// The place of the current value.
+    here: String,
     /// Pods and pod templates.
     pub pods: Vec<CheckedPod<'d>>,
     /// The number of templates beyond the limit.
@@ -260,9 +262,9 @@ pub(super) struct Search<'d> {
 impl<'d> Search<'d> {
     /// Finds the pods. If there are several templates, each is named by its place.
     pub(super) fn of(document: &'d Document, value: &'d Value, namespace: &'d str) -> Self {
-        let mut search = Self { document, namespace, path: Vec::new(), pods: Vec::new(), more: 0 };
+        let mut search = Self { document, namespace, here: String::new(), pods: Vec::new(), more: 0 };
         if let Some(owner) = Owner::of(value, 0).filter(|owner| !owner.is_record() && !owner.is_policy()) {
-            search.object(value, owner);
+            search.within(value, owner);
         }
         if let [CheckedPod { template: Some(template), .. }] = search.pods.as_mut_slice() {
             "pod template".clone_into(template);
@@ -270,20 +272,10 @@ impl<'d> Search<'d> {
         search
     }
 
-    fn below(&mut self, step: Segment<'d>, value: &'d Value, owner: Owner<'d>) {
-        self.path.push(step);
-        match value {
-            Value::Object(_) => self.object(value, Owner::of(value, self.path.len()).unwrap_or(owner)),
-            Value::Array(items) => {
-                items.iter().enumerate().for_each(|(index, item)| self.below(Segment::Item(index), item, owner));
-            }
-            _ => {}
-        }
-        self.path.pop();
-    }
-
-    fn object(&mut self, value: &'d Value, owner: Owner<'d>) {
-        let is_owner = owner.depth == self.path.len();
+    fn within(&mut self, value: &'d Value, around: Owner<'d>) {
+        let depth = self.here.len();
+        let owner = Owner::of(value, depth).unwrap_or(around);
+        let is_owner = owner.depth == depth;
         if is_owner && owner.is_pod() {
             return self.add(value.clone(), owner, "");
         }
@@ -298,10 +290,12 @@ impl<'d> Search<'d> {
         if containers.is_some_and(|list| list.iter().all(Value::is_object)) {
             return self.add(value.clone(), owner, "");
         }
-        for (key, value) in value.as_object().into_iter().flatten() {
+        for (key, part) in parts(value) {
             // Metadata and status of the owner record the past.
             if !(is_owner && (key == "metadata" || key == "status")) {
-                self.below(Segment::Field(key), value, owner);
+                self.here.extend(["/", &escape(&key)]);
+                self.within(part, owner);
+                self.here.truncate(depth);
             }
         }
     }
@@ -312,11 +306,10 @@ impl<'d> Search<'d> {
             self.more += 1;
             return;
         }
-        let root = pointer(&self.path);
+        let root = self.here.clone();
         let at = format!("{root}{at}");
-        let text = |pointer: &str| owner.value.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let name = text("/metadata/name").or_else(|| text("/metadata/generateName")).unwrap_or_default();
-        let namespace = text("/metadata/namespace").unwrap_or(self.namespace).to_owned();
+        let name = owner.text("/metadata/name").or_else(|| owner.text("/metadata/generateName")).unwrap_or_default();
+        let namespace = owner.text("/metadata/namespace").unwrap_or(self.namespace).to_owned();
         let object = format!("{} {namespace}/{name}", owner.kind);
         let misspelling = correct_service_account(&mut pod);
         let (pod, template) = if owner.is_pod() {
@@ -329,50 +322,22 @@ impl<'d> Search<'d> {
     }
 }
 
-/// A step from a value to a part of it.
-#[derive(Clone, Copy)]
-pub(super) enum Segment<'v> {
-    Field(&'v str),
-    Item(usize),
+/// The fields of an object, or the items of a list, each with its key.
+fn parts(value: &Value) -> impl Iterator<Item = (Cow<'_, str>, &Value)> {
+    let fields = value.as_object().into_iter().flatten().map(|(key, field)| (Cow::Borrowed(&**key), field));
+    let items = value.as_array().into_iter().flatten().enumerate();
+    fields.chain(items.map(|(index, item)| (Cow::Owned(index.to_string()), item)))
 }
 
-/// The pointer of a value.
-pub(super) fn pointer(path: &[Segment<'_>]) -> String {
-    let mut pointer = String::new();
-    for step in path {
-        // Writing into a String cannot fail.
-        let _ = match step {
-            Segment::Field(key) => write!(pointer, "/{}", escape(key)),
-            Segment::Item(index) => write!(pointer, "/{index}"),
-        };
-    }
-    pointer
-}
-
-/// Visits each field below a value, with its path. Descends into a field if `visit` returns true.
-pub(super) fn walk<'v>(
-    value: &'v Value,
-    path: &mut Vec<Segment<'v>>,
-    visit: &mut impl FnMut(&[Segment<'v>], &'v str, &'v Value) -> bool,
-) {
-    match value {
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                path.push(Segment::Field(key));
-                if visit(path, key, value) {
-                    walk(value, path, visit);
-                }
-                path.pop();
-            }
+/// Visits each part below the value at a place, with its place and its key. Descends into a part if `visit` returns true.
+pub(super) fn walk(value: &Value, at: &mut String, visit: &mut impl FnMut(&str, &str, &Value) -> bool) {
+    let depth = at.len();
+    for (key, part) in parts(value) {
+        at.extend(["/", &escape(&key)]);
+        if visit(at, &key, part) {
+            walk(part, at, visit);
         }
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                path.push(Segment::Item(index));
-                walk(item, path, visit);
-                path.pop();
-            }
-        }
-        _ => {}
+        at.truncate(depth);
     }
 }
 
@@ -401,9 +366,8 @@ mod tests {
     #[test]
     fn pointers_are_written_as_fields() {
         assert_eq!(dotted("/spec/containers/0/name"), "spec.containers[0].name");
-        let path = [Segment::Field("items"), Segment::Item(1), Segment::Field("pod.alpha.windows.kubernetes.io/gmsa~")];
-        assert_eq!(pointer(&path), "/items/1/pod.alpha.windows.kubernetes.io~1gmsa~0");
-        assert_eq!(dotted(&pointer(&path)), "items[1][pod.alpha.windows.kubernetes.io/gmsa~]");
+        let places = dotted("/items/1/pod.alpha.windows.kubernetes.io~1gmsa~0");
+        assert_eq!(places, "items[1][pod.alpha.windows.kubernetes.io/gmsa~]");
         assert_eq!(dotted(""), "");
     }
 }

@@ -28,6 +28,7 @@ use crate::shared::{
     rules::{self, instead_of},
     walk::tickets::{NOT_ENABLED, NOT_INJECTED, lacks_sidecar},
     webhook::lacks_tickets,
+    world::is_about_use,
 };
 
 const VOLUMES: &str = "/spec/volumes";
@@ -95,11 +96,8 @@ pub(super) async fn check(decided: &Decided<'_>, mut all: Vec<TicketName<'_>>, r
         let missing = no_tickets(decided, asked).await;
         // A permission for a name that does not exist says nothing.
         let is_missing = missing.as_ref().is_some_and(|found| *found.rule != rules::TICKET_SERVICES);
-        let is_of_use = |denial: &Denial| {
-            is_missing && matches!(denial, Denial::NotAuthorized { .. } | Denial::AuthorizationFailed { .. })
-        };
-        let own = decided.denials_of(None).filter(|denial| asked.is_denied_by(denial) && !is_of_use(denial));
-        let own: Vec<&Denial> = own.collect();
+        let is_left = |denial: &&Denial| asked.is_denied_by(denial) && !(is_missing && is_about_use(denial));
+        let own: Vec<&Denial> = decided.denials_of(None).filter(is_left).collect();
         let result = match (own.first(), &missing) {
             (Some(denial), _) => refused(denial),
             (None, Some(found)) if *found.rule == rules::NOT_CHECKED => UNCHECKED.to_owned(),
@@ -135,7 +133,8 @@ async fn no_tickets(decided: &Decided<'_>, asked: &TicketName<'_>) -> Option<Dia
         let (message, fix) = without_tickets(&spec, services::listed(&object))?;
         return Some(checked.finding(&rules::TICKET_SERVICES, asked.at, message).with_fix(fix));
     }
-    let found = decided.denied(None, asked.at, &Denial::SpecMissing(spec.clone())).await;
-    let nearest = names::nearest_in(&context.world, &collection(), spec.as_str()).await.filter(|_| asked.at == TICKETS);
+    let denial = Denial::SpecMissing(spec);
+    let found = decided.denied(None, asked.at, &denial).await;
+    let nearest = names::nearest_spec(&context.world, &denial).await.filter(|_| asked.at == TICKETS);
     Some(found.fixed(nearest.map(|nearest| format!("{ANNOTATION}: {nearest}"))))
 }

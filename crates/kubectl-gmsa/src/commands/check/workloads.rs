@@ -10,6 +10,7 @@ use gmsa_cluster::manifests::Document;
 use gmsa_core::{credspec::is_dns_subdomain, diagnostic::Diagnostic};
 use serde_json::Value;
 
+use super::template::Owner;
 use crate::shared::{
     kinds::{Kind, controller_in},
     output::{Report, first_five},
@@ -37,14 +38,9 @@ fn listed(mut object: Value) -> Option<Value> {
 /// Whether its controller is checked instead: a workload of these kinds, a Pod, or the kubelet for a static pod. An object with 0
 /// replicas of another controller is history.
 fn is_controlled(object: &Value) -> bool {
-    controller_in(object).is_some_and(|owner| {
-        let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
-        let (group, kind) = (text("apiVersion").split_once('/').map_or("", |(group, _)| group), text("kind"));
-        Kind::of(kind, group).is_some()
-            || (kind == "Pod" && group.is_empty())
-            || kind == "Node"
-            || object.pointer("/spec/replicas") == Some(&Value::from(0))
-    })
+    let is_checked = |owner: Owner<'_>| owner.workload().is_some() || owner.is_pod() || owner.kind == "Node";
+    let is_known = |owner| Owner::of(owner, 0).is_some_and(is_checked);
+    controller_in(object).is_some_and(|owner| is_known(owner) || object.pointer("/spec/replicas") == Some(&0.into()))
 }
 
 /// Whether it creates no more pods: a finished Job, or a Pod whose containers have ended.

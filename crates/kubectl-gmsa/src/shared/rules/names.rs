@@ -62,6 +62,12 @@ impl<'n> Names<'n> {
         Self { spec, ..Self::default() }
     }
 
+    /// The names in a denial of this pod.
+    pub fn of_denied(denial: &'n Denial, pod: &'n Pod, namespace: &'n str) -> Self {
+        let (pod, service_account, namespace) = (Some(pod), Some(pod.service_account()), Some(namespace));
+        Self { pod, service_account, namespace, ..Self::of_denial(denial) }
+    }
+
     /// The names in a refusal, in a line of this program, or in the output of `kubectl describe pod`.
     pub fn of_refusal(said: &'n str) -> Self {
         let after = |start: &str, end: &[char]| said.split_once(start)?.1.split(end).next();

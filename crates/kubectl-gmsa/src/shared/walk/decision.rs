@@ -13,7 +13,7 @@ use crate::shared::{
     rules::{self, FixTarget, Names},
     unread::{Read, because, is_cause},
     walk::workload::WorkloadTree,
-    world::{Admission, World},
+    world::{Admission, World, is_about_use},
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
@@ -32,13 +32,16 @@ pub async fn checks(world: &World, pod: &NewPod, target: FixTarget<'_>) -> anyho
     let Admission { denials, others, .. } = world.admit(pod, &Reviewed::ASSUMED).await?;
     let mut denials: Vec<Denial> = denials.into_iter().map(|found| found.denial).chain(others).collect();
     denials.extend(of_tickets(world, parsed).await);
-    let nearest = nearest_spec(world, &denials).await;
+    let nearest = match denials.iter().find(|denial| matches!(denial, Denial::SpecMissing(_))) {
+        Some(missing) => names::nearest_spec(world, missing).await,
+        None => None,
+    };
     let line = |denial: &Denial, about| match world.lacking(denial, namespace) {
         Some((cause, remedy)) => because(about, cause, remedy),
         None => denied(denial, parsed, about, namespace, (target, nearest.as_deref())),
     };
-    let of_template = denials.iter().find(|denial| !is_of_permission(denial)).map(|denial| line(denial, TEMPLATE));
-    let of_permission = denials.iter().find(|denial| is_of_permission(denial)).map(|denial| line(denial, PERMISSION));
+    let of_template = denials.iter().find(|denial| !is_about_use(denial)).map(|denial| line(denial, TEMPLATE));
+    let of_permission = denials.iter().find(|denial| is_about_use(denial)).map(|denial| line(denial, PERMISSION));
     let specs: BTreeSet<&str> = parsed.slots().filter_map(|slot| slot.name).chain(parsed.asks_tickets_of()).collect();
     let specs = Vec::from_iter(specs).join(", ");
     let mut checks = Vec::new();
@@ -59,19 +62,6 @@ pub async fn checks(world: &World, pod: &NewPod, target: FixTarget<'_>) -> anyho
     let allowed = || Check::pass(PERMISSION, format!("{namespace}:{account} may use {specs}"));
     checks.push(permission.unwrap_or_else(allowed));
     Ok(checks)
-}
-
-fn is_of_permission(denial: &Denial) -> bool {
-    matches!(denial, Denial::NotAuthorized { .. } | Denial::AuthorizationFailed { .. })
-}
-
-/// The most similar name of an existing credential spec, if one is missing.
-async fn nearest_spec(world: &World, denials: &[Denial]) -> Option<String> {
-    let missing = denials.iter().find_map(|denial| match denial {
-        Denial::SpecMissing(spec) => Some(spec.as_str()),
-        _ => None,
-    });
-    names::nearest_in(world, &collection(), missing?).await
 }
 
 /// The finding; for a failed read, adds its `skip` line to `checks`.
@@ -134,17 +124,9 @@ fn denied(
     namespace: &str,
     (target, nearest): (FixTarget<'_>, Option<&str>),
 ) -> Check {
-    let account = pod.service_account();
-    let names = Names {
-        namespace: Some(namespace),
-        service_account: Some(account),
-        pod: Some(pod),
-        target: Some(target),
-        nearest,
-        ..Names::of_denial(denial)
-    };
+    let names = Names { target: Some(target), nearest, ..Names::of_denied(denial, pod, namespace) };
     let text = match denial {
-        Denial::NotAuthorized { spec, .. } => format!("{namespace}:{account} may not use {spec}"),
+        Denial::NotAuthorized { spec, .. } => format!("{namespace}:{} may not use {spec}", pod.service_account()),
         _ => denial.to_string(),
     };
     Check::found(about, rules::found(denial.rule(), text, &names))

@@ -37,16 +37,15 @@ pub struct NodeRequirements {
 impl NodeRequirements {
     /// The requirements of a pod in a cluster.
     pub fn of_spec(spec: &PodSpec) -> Self {
-        let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
-        let affinity = affinity.and_then(|affinity| serde_json::to_value(affinity).ok());
-        Self { selector: spec.node_selector.clone().unwrap_or_default(), affinity: read(affinity.as_ref()) }
+        Self::of(&serde_json::to_value(spec).unwrap_or_default())
     }
 
-    /// The requirements of a pod in a manifest. What the API server would refuse requires nothing.
-    pub fn of_manifest(pod: &Value) -> Self {
-        let labels = pod.pointer("/spec/nodeSelector").and_then(Value::as_object).into_iter().flatten();
+    /// The requirements in a pod's spec. What the API server would refuse requires nothing.
+    pub fn of(spec: &Value) -> Self {
+        let labels = spec.get("nodeSelector").and_then(Value::as_object).into_iter().flatten();
         let selector = labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect();
-        Self { selector, affinity: read(pod.pointer("/spec/affinity/nodeAffinity")) }
+        let affinity = spec.pointer("/affinity/nodeAffinity").and_then(|it| NodeAffinity::deserialize(it).ok());
+        Self { selector, affinity: affinity.unwrap_or_default() }
     }
 
     /// The keys of the selector that keep the pod from a node; `None` if its affinity does.
@@ -61,10 +60,6 @@ impl NodeRequirements {
     pub fn allow(&self, node: &Node) -> bool {
         self.missing(node).is_some_and(|mut missing| missing.next().is_none())
     }
-}
-
-fn read(affinity: Option<&Value>) -> NodeAffinity {
-    affinity.and_then(|affinity| NodeAffinity::deserialize(affinity).ok()).unwrap_or_default()
 }
 
 /// The nodes that the pod selects.
@@ -125,7 +120,7 @@ mod tests {
             (affinity(json!({})), false),
         ] {
             assert_eq!(selected(&spec(pod.clone()), &nodes).len(), usize::from(is_selected), "{pod}");
-            let of_manifest = NodeRequirements::of_manifest(&json!({"spec": pod}));
+            let of_manifest = NodeRequirements::of(&pod);
             assert_eq!(of_manifest.allow(&nodes[0]), is_selected, "{pod}");
         }
     }

@@ -109,12 +109,6 @@ impl WorkloadTree {
         self.template.pod().is_none().then(|| format!("the pod template of {} cannot be parsed", self.title()))
     }
 
-    /// The labels of its pods.
-    pub fn labels(&self) -> BTreeMap<String, String> {
-        let labels = self.template.json.pointer("/metadata/labels");
-        labels.and_then(|labels| serde_json::from_value(labels.clone()).ok()).unwrap_or_default()
-    }
-
     /// The credential specs that its pod template names.
     pub fn credential_specs(&self) -> BTreeSet<String> {
         let names = |pod| Pod::slots(pod).filter_map(|slot| slot.name).chain(pod.asks_tickets_of());

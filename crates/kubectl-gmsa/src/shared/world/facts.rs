@@ -5,6 +5,7 @@ use std::{cell::RefCell, collections::HashMap, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use futures::future::join_all;
+use k8s_openapi::api::core::v1::Namespace;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -68,6 +69,11 @@ impl Admission {
 /// may succeed.
 pub fn is_unchecked(denial: &Denial) -> bool {
     denial.code() >= 500
+}
+
+/// Whether it is about the permission to use a credential spec.
+pub fn is_about_use(denial: &Denial) -> bool {
+    matches!(denial, Denial::NotAuthorized { .. } | Denial::AuthorizationFailed { .. })
 }
 
 /// Where facts are looked up, and those that are known.
@@ -184,6 +190,11 @@ impl World {
             Err(_) if !self.has_cluster() => self.list::<Value>(&list).await.map(|_| true),
             found => Ok(found?.is_none()),
         }
+    }
+
+    /// A namespace; `None` if it does not exist, or cannot by its name.
+    pub async fn namespace(&self, name: &str) -> Read<Option<Namespace>> {
+        if is_dns_subdomain(name) { self.find(&format!("/api/v1/namespaces/{name}")).await } else { Ok(None) }
     }
 
     /// The runtime class of this name: `None` without a valid name, and `Some(None)` if it is missing.
