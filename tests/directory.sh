@@ -12,6 +12,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # CONTOSO.COM, whose only controller is dc1.contoso.com.
 readonly ADDRESS=10.0.0.1
+# NORTHWIND.COM, for the tests of gmsa-tickets alone: another forest, which trusts the first one and is trusted by it.
+readonly OTHER_ADDRESS=10.0.0.2
 # The controller; clients of LDAP and Kerberos; what the tests of gmsa-tickets use beside them: a web server, other clocks, the DNS of a cluster; the clients of
 # docs/linux-clients.md, and a database for them.
 readonly PACKAGES=samba-ad-dc,samba-ad-provision,samba-dsdb-modules,python3-samba,python3-cryptography,ldap-utils,ldb-tools,krb5-user,libsasl2-modules-gssapi-mit,python3-gssapi,libfaketime,dnsmasq-base,curl,postgresql,python3-psycopg,openjdk-21-jdk-headless
@@ -90,8 +92,46 @@ provision() {
     --use-start-time="$(date -u -d '-30 days' +%Y-%m-%dT%H:%M:%S+00:00)"
 }
 
+# sid FOLDER NAME: of a domain.
+sid() {
+  within ldbsearch -H "/$1/private/sam.ldb" -s base -b "$2" objectSid | sed -n 's/^objectSid: //p'
+}
+
+# Its user websvc has the names of services, and AES keys.
+provision_other() {
+  local name
+  rm -rf "$root/dc2"
+  within samba-tool domain provision --realm=NORTHWIND.COM --domain=NORTHWIND --adminpass='Passw0rd!Admin' --server-role=dc \
+    --dns-backend=SAMBA_INTERNAL --targetdir=/dc2 --host-name=dc1 --host-ip="$OTHER_ADDRESS" --function-level=2016 --base-schema=2019 \
+    --option='ad dc functional level = 2016'
+  mkdir "$root/dc2/run"
+  sed -i '/dns forwarder/d; s#log file = .*#log file = /log2.%m#' "$root/dc2/etc/smb.conf"
+  sed -i '/^\[global\]/a \\tserver services = ldap, kdc, cldap, dns\n\tinterfaces = '"$OTHER_ADDRESS"'\n\tbind interfaces only = yes\n\tpid directory = /dc2/run\n\tncalrpc dir = /dc2/run/ncalrpc' \
+    "$root/dc2/etc/smb.conf"
+  # The first one's DNS asks the other's, not both ways.
+  sed -i '/^\[global\]/a \\tdns forwarder = '"$OTHER_ADDRESS" "$root/dc/etc/smb.conf"
+  within samba-tool user create websvc 'Passw0rd!Service' --configfile=/dc2/etc/smb.conf -H /dc2/private/sam.ldb
+  within ldbmodify -H /dc2/private/sam.ldb <<<$'dn: CN=websvc,CN=Users,DC=northwind,DC=com\nchangetype: modify\nadd: msDS-SupportedEncryptionTypes\nmsDS-SupportedEncryptionTypes: 24'
+  for name in HTTP/web.northwind.com MSSQLSvc/sql.northwind.com:1433; do
+    within samba-tool spn add "$name" websvc --configfile=/dc2/etc/smb.conf -H /dc2/private/sam.ldb
+  done
+  cp tests/trust.py "$root/trust.py"
+  within python3 /trust.py /dc northwind.com NORTHWIND "$(sid dc2 DC=northwind,DC=com)"
+  within python3 /trust.py /dc2 contoso.com CONTOSO "$(sid dc DC=contoso,DC=com)"
+}
+
 answers() {
-  (: <"/dev/tcp/$ADDRESS/636") 2>/dev/null
+  (: <"/dev/tcp/$1/$2") 2>/dev/null
+}
+
+# serve FOLDER ADDRESS PORT: starts the controller of a domain.
+serve() {
+  within samba -s "/$1/etc/smb.conf" -F -M prefork >"$folder/samba-$1.log" 2>&1 </dev/null &
+  for _ in $(seq 300); do
+    answers "$2" "$3" && return
+    sleep 0.1
+  done
+  failed "the domain controller does not answer: $folder/samba-$1.log"
 }
 
 # The broker finds the controller by DNS, as in a pod.
@@ -110,12 +150,12 @@ serve_and_test() {
   mount --rbind /dev "$root/dev"
   make_certificates
   provision >"$folder/provision.log" 2>&1 || failed "cannot make the domain: $folder/provision.log says why"
-  within samba -s /dc/etc/smb.conf -F -M prefork >"$folder/samba.log" 2>&1 </dev/null &
-  for _ in $(seq 300); do
-    answers && break
-    sleep 0.1
-  done
-  answers || failed "the domain controller does not answer: $folder/samba.log"
+  if [[ $test == domain ]]; then
+    provision_other >"$folder/provision-other.log" 2>&1 || failed "cannot make the other domain: $folder/provision-other.log says why"
+    ip address add "$OTHER_ADDRESS/32" dev lo
+    serve dc2 "$OTHER_ADDRESS" 88
+  fi
+  serve dc "$ADDRESS" 636
   local options=(--test-threads=2)
   case $test in
     domain) resolve_domain ;;

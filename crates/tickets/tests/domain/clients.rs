@@ -16,7 +16,7 @@ use gmsa_test_support::{
 use crate::world::{World, name_ldap};
 
 /// A web server with the keys of a service, where MIT's library is installed.
-struct WebServer {
+pub struct WebServer {
     _process: Process,
     port: u16,
     world: std::path::PathBuf,
@@ -24,7 +24,12 @@ struct WebServer {
 
 impl WebServer {
     async fn start(world: &World, service: &str) -> Self {
-        let keytab = keytab(service);
+        Self::start_in("/dc", world, service).await
+    }
+
+    /// The same, for a service of the domain in this folder.
+    pub async fn start_in(domain: &str, world: &World, service: &str) -> Self {
+        let keytab = keytab(domain, service);
         fs::write(root().join("tmp/negotiate.py"), include_str!("negotiate.py")).unwrap();
         let mut command = Command::new("chroot");
         command.arg(root()).args(["python3", "/tmp/negotiate.py", "10.0.0.1"]).env("KRB5_KTNAME", keytab);
@@ -47,18 +52,19 @@ impl WebServer {
     }
 
     /// What curl's arguments are for it.
-    fn curl(&self, host: &str, rest: &str) -> String {
+    pub fn curl(&self, host: &str, rest: &str) -> String {
         let port = self.port;
         format!("curl --silent --fail{rest} --negotiate -u : --resolve {host}:{port}:10.0.0.1 http://{host}:{port}/")
     }
 }
 
 /// The file with the keys of a service, where MIT's library is installed.
-fn keytab(service: &str) -> String {
+fn keytab(domain: &str, service: &str) -> String {
     let file = format!("/tmp/{}.keytab", service.replace('/', "-"));
     fs::remove_file(root().join(&file[1..])).ok();
     let principal = format!("--principal={service}");
-    prints(&["samba-tool", "domain", "exportkeytab", &file, &principal, "--configfile=/dc/etc/smb.conf"], "");
+    let configuration = format!("--configfile={domain}/etc/smb.conf");
+    prints(&["samba-tool", "domain", "exportkeytab", &file, &principal, &configuration], "");
     file
 }
 
@@ -111,7 +117,7 @@ async fn a_client_logs_on_to_a_web_server_before_and_after_its_tickets_are_renew
 async fn database(world: &World, service: &str, account: &str) -> (Process, u16) {
     const FOLDER: &str = "/tmp/database";
     const PROGRAMS: &str = "/usr/lib/postgresql/17/bin";
-    let keytab = keytab(service);
+    let keytab = keytab("/dc", service);
     let as_postgres = |command: String, stdin: &str| {
         prints(&["su", "postgres", "-s", "/bin/sh", "-c", &command], stdin);
     };

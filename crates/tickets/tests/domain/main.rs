@@ -21,6 +21,7 @@ mod granting;
 mod killed;
 mod memory;
 mod password_change;
+mod referrals;
 mod relay;
 mod services;
 mod world;
