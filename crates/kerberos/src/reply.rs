@@ -5,19 +5,7 @@
 
 use time::UtcDateTime;
 
-use crate::{EncryptionType, Error, Key, Principal, PrincipalName, Realm, Ticket, der::DerReader};
-
-/// The values that a reply must have.
-pub struct Expected<'r> {
-    pub usage: u32,
-    pub nonce: u32,
-    pub client: &'r Principal,
-    /// The realm of the KDC that was asked.
-    pub realm: &'r Realm,
-    pub service: &'r PrincipalName,
-    /// Whether the ticket can be one for the KDCs of another realm.
-    pub with_referrals: bool,
-}
+use crate::{EncryptionType, Error, KdcRequest, Key, Principal, PrincipalName, Ticket, der::DerReader};
 
 /// `KDC-REP`, in which nothing is verified.
 pub struct KdcReply<'m> {
@@ -66,27 +54,26 @@ impl<'m> KdcReply<'m> {
         is_reply.then_some(reply)
     }
 
-    /// The ticket, once everything agrees.
-    pub fn ticket(&self, expected: &Expected<'_>, key: &Key) -> Result<Ticket, Error> {
-        let Expected { client, realm, .. } = expected;
+    /// The ticket, once everything agrees with the request.
+    pub fn ticket(&self, request: &KdcRequest, usage: u32, key: &Key) -> Result<Ticket, Error> {
+        let KdcRequest { client, realm, service, .. } = request;
         let same = |is: bool, what| if is { Ok(()) } else { Err(Error::Mismatch(what)) };
         let (ticket_realm, ticket_service) = service_of(self.ticket).ok_or(Error::Malformed("ticket"))?;
         same(self.crealm == client.realm.as_str().as_bytes(), "realm")?;
         same(client.name.matches(self.cname), "client")?;
         same(ticket_realm == realm.as_str().as_bytes(), "realm")?;
         same(self.enc_part.etype == i64::from(key.etype().number()), "encryption type")?;
-        let text = key.decrypt(expected.usage, self.enc_part.cipher)?;
+        let text = key.decrypt(usage, self.enc_part.cipher)?;
         let part = EncKdcRepPart::read(&text).ok_or(Error::Malformed("encrypted part"))?;
-        same(part.nonce == i64::from(expected.nonce), "nonce")?;
+        same(part.nonce == i64::from(request.nonce), "nonce")?;
         same(part.srealm == realm.as_str().as_bytes(), "realm")?;
         // A referral counts only by what is encrypted.
-        let referral = || PrincipalName::read_krbtgt(part.sname).filter(|_| expected.with_referrals);
-        let asked = Some(expected.service).filter(|service| service.matches(part.sname)).cloned();
-        let service = asked.or_else(referral).ok_or(Error::Mismatch("service"))?;
-        same(service.matches(ticket_service), "service")?;
+        let referral = || PrincipalName::read_krbtgt(part.sname).filter(|_| request.with_referrals);
+        let service = if service.matches(part.sname) { Some(service.clone()) } else { referral() };
+        let service = service.filter(|service| service.matches(ticket_service)).ok_or(Error::Mismatch("service"))?;
         Ok(Ticket {
-            client: (*client).clone(),
-            service: Principal { name: service, realm: (*realm).clone() },
+            client: client.clone(),
+            service: Principal { name: service, realm: realm.clone() },
             session_key: part.key,
             flags: part.flags,
             authtime: part.authtime,

@@ -10,7 +10,7 @@ use crate::{
     der::{application, field, flags, integer, octets, sequence, string, time},
     kdc_error::etype_info2,
     key::{random, usage},
-    reply::{Expected, KdcReply},
+    reply::KdcReply,
 };
 
 const PVNO: i64 = 5;
@@ -30,12 +30,13 @@ pub struct KdcRequest {
     bytes: Vec<u8>,
     /// The number of the answer.
     reply: u8,
-    nonce: u32,
-    client: Principal,
+    pub(crate) nonce: u32,
+    pub(crate) client: Principal,
     /// That of the KDC.
-    realm: Realm,
-    service: PrincipalName,
-    with_referrals: bool,
+    pub(crate) realm: Realm,
+    pub(crate) service: PrincipalName,
+    /// Whether the ticket can be one for the KDCs of another realm.
+    pub(crate) with_referrals: bool,
     created: UtcDateTime,
 }
 
@@ -125,9 +126,7 @@ impl KdcRequest {
     /// Where the KDC refuses, or the answer is broken, for another request, or from a sender that does not know the key.
     pub fn ticket(&self, answer: &[u8], key: &Key) -> Result<Ticket, Error> {
         let usage = if self.reply == AS_REP { usage::AS_REP_ENCPART } else { usage::TGS_REP_ENCPART_SESSKEY };
-        let Self { nonce, client, realm, service, with_referrals, .. } = self;
-        let (nonce, with_referrals) = (*nonce, *with_referrals);
-        self.read(answer)?.ticket(&Expected { usage, nonce, client, realm, service, with_referrals }, key)
+        self.read(answer)?.ticket(self, usage, key)
     }
 
     /// The key of the account, made of its password as the answer to an `AS-REQ` without a key says.

@@ -166,11 +166,6 @@ impl DomainKdcs {
         let controllers = controllers.iter().map(|controller| controller_at(controller)).collect::<Result<_, _>>()?;
         Ok(Self { name, realm, controllers, kdc_port: kdc_port.unwrap_or(KDC_PORT) })
     }
-
-    /// Whether a host is in this domain or below it, by its name.
-    fn has(&self, host: &str) -> bool {
-        host.strip_suffix(&*self.name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-    }
 }
 
 impl DomainConfig {
@@ -186,9 +181,6 @@ impl DomainConfig {
                 return Err(Wrong("referrals", what));
             }
             referrals.push(other);
-        }
-        if referrals.len() > MAX_DOMAINS {
-            return Err(Wrong("referrals", format!("names more than {MAX_DOMAINS} domains")));
         }
         let DomainKdcs { name, realm, controllers, kdc_port } = own;
         if text.user.trim().is_empty() {
@@ -232,10 +224,10 @@ impl DomainConfig {
     /// The listed domain that a service is in, by the name of its host.
     pub fn referral_of(&self, service: &str) -> Option<&DomainKdcs> {
         let host = service.split(['/', ':']).nth(1)?;
-        let nearest = self.referrals.iter().filter(|other| other.has(host)).max_by_key(|other| other.name.len())?;
+        let is_in = |domain: &str| host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+        let nearest = self.referrals.iter().filter(|other| is_in(&other.name)).max_by_key(|other| other.name.len())?;
         // A child domain can list its parent.
-        let is_at_home = self.name.len() > nearest.name.len() && host.ends_with(&self.name);
-        Some(nearest).filter(|_| !is_at_home)
+        Some(nearest).filter(|nearest| !is_in(&self.name) || nearest.name.len() > self.name.len())
     }
 
     /// Whether tickets of this account may be given.

@@ -262,11 +262,7 @@ fn of_tickets() -> Vec<LimitRow> {
             format!("{}, {}", tickets::MAX_DOMAINS, tickets::MAX_CONTROLLERS),
             "it does not start",
         ),
-        (
-            "`gmsa-tickets`: domains in `referrals`, referrals that are followed for a service",
-            format!("{}, {}", tickets::MAX_DOMAINS, tickets::MAX_REFERRALS),
-            "it does not start, 502",
-        ),
+        ("`gmsa-tickets`: referrals that are followed for a service", number(tickets::MAX_REFERRALS), "502"),
         (
             "`gmsa-tickets`: token, body of a request",
             [tickets::MAX_TOKEN, MAX_REQUEST].map(bytes).join(", "),

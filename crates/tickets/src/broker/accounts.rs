@@ -255,7 +255,7 @@ impl KeptAccount {
             Err(Some(error)) => error,
             Err(None) => return Err(NoTicket::Refused(late(domain))),
         };
-        let refusal = controller_failures::of_logon(&error, client);
+        let refusal = controller_failures::of_kdc(&error, client, &client.realm, None);
         match error {
             Error::Refused(error) if error.refusal() == KdcRefusal::WrongPassword => {
                 self.state.lock().add_wrong(key);
@@ -342,7 +342,7 @@ impl KeptAccount {
         let wrong_for = if password.is_before_change() { password.query } else { WRONG_FOR };
         for candidate in password.candidates() {
             let key = kdcs.key(&client, &Password::managed(candidate)).await;
-            let key = key.map_err(|error| controller_failures::of_logon(&error, &client))?;
+            let key = key.map_err(|error| controller_failures::of_kdc(&error, &client, &client.realm, None))?;
             if self.state.lock().may_try(&key) {
                 let (kdcs, until) = (Arc::new(kdcs), asked.checked_add(password.query));
                 return Ok(Arc::new(AccountKey { client, key, kdcs, until, wrong_for, is_proven: false.into() }));

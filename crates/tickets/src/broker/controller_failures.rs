@@ -43,56 +43,38 @@ pub fn of_directory(error: &DirectoryError, domain: &DomainConfig) -> Refusal {
     }
 }
 
-/// The account got no ticket-granting ticket.
-pub fn of_logon(error: &KerberosError, client: &Principal) -> Refusal {
-    of_kdc(error, client, &client.realm, None)
-}
-
-/// A KDC of the account's realm gave no ticket for a service. `other` is the listed realm that its host is in.
+/// A KDC of a realm gave no ticket for a service, with this ticket-granting ticket. `other` is the listed realm that the service's host is in.
 pub fn of_service(
     error: &KerberosError,
-    client: &Principal,
+    realm: &Realm,
+    tgt: &Ticket,
     service: &PrincipalName,
     other: Option<&Realm>,
 ) -> Refusal {
-    let realm = &client.realm;
-    let (KerberosError::Refused(refused), Some(other)) = (error, other) else {
-        return of_kdc(error, client, realm, Some(service));
-    };
-    let why = match refused.code {
-        7 => format!("no trust lets accounts of {realm} into {other}"),
-        14 => format!("the trust with {other} has no AES keys"),
-        43 => format!("the trust with {other} leads back to {realm}"),
-        _ => return of_kdc(error, client, realm, Some(service)),
-    };
-    of_trust(refused, realm, service, &why)
-}
-
-/// A KDC of another realm gave no ticket for a service, with this ticket-granting ticket.
-pub fn of_other_realm(error: &KerberosError, realm: &Realm, tgt: &Ticket, service: &PrincipalName) -> Refusal {
-    let Ticket { client, service: Principal { realm: from, .. }, .. } = tgt;
+    let (client, from) = (&tgt.client, &tgt.service.realm);
     let known = || of_kdc(error, client, realm, Some(service));
-    let KerberosError::Refused(refused) = error else { return known() };
-    let why = match (refused.refusal(), refused.code) {
-        (KdcRefusal::UnknownService | KdcRefusal::Clock | KdcRefusal::Unavailable, _) => return known(),
-        (KdcRefusal::NoAes, _) => format!("the account of {service} has no AES keys"),
-        (KdcRefusal::Policy, _) | (_, 35) => format!(
+    let (KerberosError::Refused(refused), is_home) = (error, *realm == client.realm) else { return known() };
+    let why = match (refused.code, other) {
+        (7, Some(other)) if is_home => format!("no trust lets accounts of {realm} into {other}"),
+        (14, Some(other)) if is_home => format!("the trust with {other} has no AES keys"),
+        (43, Some(other)) if is_home => format!("the trust with {other} leads back to {realm}"),
+        (7 | 29 | 37, _) => return known(),
+        _ if is_home => return known(),
+        (12 | 35, _) => format!(
             "it does not let accounts of {} in: by selective authentication, or because the trust has another direction",
             client.realm
         ),
-        (_, 31) => format!("{from} and {realm} have different secrets of their trust"),
-        (_, 44) => format!("{from} and {realm} have keys of different types of their trust"),
+        (14, _) => format!("the account of {service} has no AES keys"),
+        (31, _) => format!("{from} and {realm} have different secrets of their trust"),
+        (44, _) => format!("{from} and {realm} have keys of different types of their trust"),
         _ => "for an unknown reason".to_owned(),
     };
-    of_trust(refused, realm, service, &why)
-}
-
-fn of_trust(error: &KdcError, realm: &Realm, service: &PrincipalName, why: &str) -> Refusal {
-    let message = format!("the KDC of {realm} gives no ticket for {service}: {why} ({error})");
+    let message = format!("the KDC of {realm} gives no ticket for {service}: {why} ({refused})");
     Refusal::bad_gateway(rules::TICKET_REFERRAL.id, message)
 }
 
-fn of_kdc(error: &KerberosError, client: &Principal, realm: &Realm, service: Option<&PrincipalName>) -> Refusal {
+/// A KDC of a realm gave the account no ticket, or none for a service.
+pub fn of_kdc(error: &KerberosError, client: &Principal, realm: &Realm, service: Option<&PrincipalName>) -> Refusal {
     match error {
         KerberosError::Refused(error) => refused(error, client, realm, service),
         KerberosError::NoAes => no_aes(client, "the KDC"),

@@ -40,22 +40,7 @@ impl OtherRealm {
         Self { domain, kdcs: Mutex::default() }
     }
 
-    async fn kdcs(&self, home: &TicketDomain) -> Result<Arc<Kdcs>, Refusal> {
-        let mut kdcs = self.kdcs.lock().await;
-        match &*kdcs {
-            Some(Ok(kdcs)) => return Ok(Arc::clone(kdcs)),
-            Some(Err((since, refusal))) if since.elapsed() < home.times.pause => {
-                return Err(refusal.clone().after(home.times.pause.saturating_sub(since.elapsed())));
-            }
-            _ => {}
-        }
-        let DomainKdcs { name, controllers, kdc_port, .. } = &self.domain;
-        let located = Arc::new(Kdcs::new(home.located_kdcs(name, controllers, *kdc_port).await, home.times.kdc));
-        *kdcs = Some(Ok(Arc::clone(&located)));
-        Ok(located)
-    }
-
-    /// The ticket of one of its KDCs.
+    /// The ticket of one of its KDCs, which are located with the first.
     async fn ticket(
         &self,
         home: &TicketDomain,
@@ -63,10 +48,22 @@ impl OtherRealm {
         service: &PrincipalName,
         deadline: Instant,
     ) -> Result<Ticket, Refusal> {
-        let (kdcs, realm) = (self.kdcs(home).await?, &self.domain.realm);
+        let DomainKdcs { name, realm, controllers, kdc_port } = &self.domain;
+        let mut known = self.kdcs.lock().await;
+        let kdcs = match &*known {
+            Some(Ok(kdcs)) => Arc::clone(kdcs),
+            Some(Err((since, refusal))) if since.elapsed() < home.times.pause => {
+                return Err(refusal.clone().after(home.times.pause.saturating_sub(since.elapsed())));
+            }
+            _ => Arc::new(Kdcs::new(home.located_kdcs(name, controllers, *kdc_port).await, home.times.kdc)),
+        };
+        *known = Some(Ok(Arc::clone(&kdcs)));
+        drop(known);
         let (refusal, is_unanswered) = match timeout_at(deadline, kdcs.service_ticket(tgt, service, true, LIFE)).await {
             Ok(Ok(ticket)) => return Ok(ticket),
-            Ok(Err(error)) => (controller_failures::of_other_realm(&error, realm, tgt, service), error.is_unanswered()),
+            Ok(Err(error)) => {
+                (controller_failures::of_service(&error, realm, tgt, service, None), error.is_unanswered())
+            }
             Err(_) => (controller_failures::late_kdc(realm), true),
         };
         if is_unanswered {
@@ -87,11 +84,10 @@ impl TicketDomain {
         service: &PrincipalName,
         deadline: Instant,
     ) -> Result<Ticket, ServiceError> {
-        let (client, with_referrals) = (&logon.client, !self.referrals.is_empty());
+        let (realm, with_referrals) = (&logon.client.realm, !self.referrals.is_empty());
         let at_home = async |name: &PrincipalName| {
-            let answer = logon.kdcs.service_ticket(&logon.tgt, name, with_referrals, LIFE);
-            let answer = timeout_at(deadline, answer).await;
-            answer.map_err(|_| ServiceError::Refused(controller_failures::late_kdc(&client.realm)))
+            let answer = timeout_at(deadline, logon.kdcs.service_ticket(&logon.tgt, name, with_referrals, LIFE)).await;
+            answer.map_err(|_| ServiceError::Refused(controller_failures::late_kdc(realm)))
         };
         let mut answer = at_home(service).await?;
         let other = self.config.referral_of(&service.to_string()).map(|other| &other.realm);
@@ -102,10 +98,10 @@ impl TicketDomain {
             answer = at_home(&PrincipalName::krbtgt(other)).await?;
         }
         let mut ticket = answer.map_err(|error| {
-            let refusal = controller_failures::of_service(&error, client, service, other);
+            let refusal = controller_failures::of_service(&error, realm, &logon.tgt, service, other);
             ServiceError::Home(error, refusal)
         })?;
-        let mut visited = vec![client.realm.clone()];
+        let mut visited = vec![realm.clone()];
         while let Some(realm) = ticket.granting_realm() {
             let refused = |status, why: String| {
                 let message = format!("the KDC of {} refers {service} to {realm}, {why}", ticket.service.realm);

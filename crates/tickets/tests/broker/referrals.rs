@@ -110,7 +110,7 @@ async fn kdcs_of_another_domain_are_found_by_the_dns() {
     second.conduct(Conduct::Close);
     let dns = Dns::start_for("northwind.com", &[second.address, other.address]).await;
     let world = world.with_dns(dns.address, times());
-    // One that does not answer is followed by the next, and not asked first again.
+    // A silent KDC is followed by the next, and not asked first again.
     for _ in 0..2 {
         assert_eq!(world.ask().await.status, 200);
         assert_eq!(other.asked(), ["TGS+ HTTP/web.northwind.com"]);
