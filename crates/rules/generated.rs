@@ -1953,7 +1953,7 @@ RuleEntry { rule: &POD_REFUSED, words: &[
     General("denied request"),
     General("error creating: pods"),
 ], remedies: &[
-    (&["violates podsecurity"], "Change the fields that the message names. For the level `restricted`, write `os: {name: windows}` into the Pod: it then asks a Windows Pod for `runAsNonRoot: true` alone. `hostProcess` needs `privileged`."),
+    (&["violates podsecurity"], "Change the fields that the message names. For the level `restricted`, write `os: {name: windows}` into a Windows Pod: it then needs `runAsNonRoot: true` alone. `hostProcess` needs `privileged`. The sidecar for tickets meets the level `restricted`."),
     (&["takes pods out of the gmsa webhook"], "Have a user do it who may update the webhook configurations: the label exempts Pods from all checks."),
     (&["static policies of the"], "Let a user or group do it that `staticPolicies.admins` names: docs/static-policies.md."),
     (&["autogke", "autopilot"], "GKE Autopilot runs no Windows Pods, and has no Windows nodes: use a Standard cluster with a Windows node pool."),

@@ -7,8 +7,7 @@
 
 use std::{
     cell::RefCell,
-    collections::{BTreeMap, hash_map::RandomState},
-    hash::{BuildHasher as _, Hasher as _},
+    collections::BTreeMap,
     io::{self, Write as _},
     time::Duration,
 };
@@ -23,8 +22,9 @@ use crate::shared::{
     live::LiveCluster,
     output::{Filter, Shape, print_checks},
     rules,
-    unread::is_cause,
-    unread::{Unread, not_checked},
+    unread::{is_cause, not_checked},
+    walk::events::Events,
+    world::World,
 };
 use gmsa_core::{
     admission::ServiceAccount,
@@ -36,7 +36,6 @@ use gmsa_core::{
 
 mod node;
 mod pod;
-mod start;
 
 use node::ProbeNode;
 
@@ -111,7 +110,6 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
             client: connection.http1_client().await?,
             cluster,
             pods: RefCell::default(),
-            unread: RefCell::default(),
         };
         let checks = tokio::select! {
             checks = probe.all() => checks,
@@ -124,8 +122,8 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
             left = probe.delete_all() => left,
             _ = interrupted() => probe.pods.take().into_keys().collect(),
         };
-        for PodName { namespace, name } in &left {
-            writeln!(io::stderr(), "left behind: kubectl delete pod {name} --namespace {namespace}")?;
+        for name in &left {
+            writeln!(io::stderr(), "left behind: kubectl delete pod {name} --namespace {}", probe.namespace)?;
         }
         Ok((checks?, left))
     })?;
@@ -147,29 +145,6 @@ async fn interrupted() -> io::Result<()> {
     tokio::signal::ctrl_c().await
 }
 
-/// A pod of the probe.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct PodName {
-    namespace: String,
-    name: String,
-}
-
-impl PodName {
-    /// A name with a random part, so it is unique.
-    fn new(namespace: &str, of: &str) -> Self {
-        let name = format!("{of}-{:016x}", RandomState::new().build_hasher().finish());
-        Self { namespace: namespace.to_owned(), name }
-    }
-
-    fn collection(&self) -> String {
-        format!("/api/v1/namespaces/{}/pods", self.namespace)
-    }
-
-    fn path(&self) -> String {
-        format!("{}/{}", self.collection(), self.name)
-    }
-}
-
 /// The state of one run of the command.
 struct Probe<'o> {
     options: &'o Options,
@@ -178,19 +153,27 @@ struct Probe<'o> {
     client: kube::Client,
     /// The namespace of the service account.
     namespace: String,
-    /// The pods that may exist, and whether the API server has confirmed each.
-    pods: RefCell<BTreeMap<PodName, bool>>,
-    /// Failed reads that would have helped to explain a failure.
-    unread: RefCell<BTreeMap<&'static str, Unread>>,
+    /// The names of the pods that may exist, and whether the API server has confirmed each.
+    pods: RefCell<BTreeMap<String, bool>>,
 }
 
 impl Probe<'_> {
+    /// The path of the pods, or of the pod with this name.
+    fn path(&self, name: &str) -> String {
+        let slash = if name.is_empty() { "" } else { "/" };
+        format!("/api/v1/namespaces/{}/pods{slash}{name}", self.namespace)
+    }
+
     async fn all(&self) -> anyhow::Result<Vec<Check>> {
         let places = node::chosen(&self.cluster, self.options).await?;
         let each = stream::iter(&places).map(|place| self.at(place)).buffered(AT_ONCE);
         let mut checks = each.collect::<Vec<_>>().await;
         if checks.iter().any(is_cause) {
-            checks.extend(self.unread.borrow().iter().map(|(about, unread)| unread.check(about)));
+            // Reads that would have helped to explain it.
+            let now = World::of(self.cluster.clone());
+            let (events, nodes) = tokio::join!(Events::read(&now, Some(&self.namespace)), now.windows_nodes());
+            checks.extend(nodes.err().map(|unread| unread.check("Windows nodes")));
+            checks.extend(events.lacking());
         }
         Ok(checks)
     }
@@ -209,8 +192,8 @@ impl Probe<'_> {
     }
 
     /// Deletes a pod that may exist.
-    async fn delete(&self, name: &PodName) -> anyhow::Result<()> {
-        let was_there = self.cluster.delete(&name.path(), false, None).await?;
+    async fn delete(&self, name: &str) -> anyhow::Result<()> {
+        let was_there = self.cluster.delete(&self.path(name), false, None).await?;
         // A create request without an answer may still succeed later.
         if !was_there && self.pods.borrow().get(name) == Some(&false) {
             return Ok(());
@@ -220,11 +203,11 @@ impl Probe<'_> {
     }
 
     /// Deletes the remaining pods. Returns those that could not be deleted, or that may still be created.
-    async fn delete_all(&self) -> Vec<PodName> {
-        let names: Vec<PodName> = self.pods.borrow().keys().cloned().collect();
+    async fn delete_all(&self) -> Vec<String> {
+        let names: Vec<String> = self.pods.borrow().keys().cloned().collect();
         for name in &names {
             if let Err(error) = self.delete(name).await {
-                let line = format!("error: cannot delete pod {}: {}", name.name, causes::chain(error.as_ref()));
+                let line = format!("error: cannot delete pod {name}: {}", causes::chain(error.as_ref()));
                 // If stderr cannot be written, the command cannot be shown either.
                 let _ = writeln!(io::stderr(), "{}", one_line(&line));
             }
@@ -234,9 +217,8 @@ impl Probe<'_> {
 }
 
 /// The result for a node: the first failure, which causes the later ones, or else a check that could not run.
-fn first_cause(checks: Vec<Check>, otherwise: impl FnOnce() -> Check) -> Check {
+fn first_cause(checks: &[Check], otherwise: impl FnOnce() -> Check) -> Check {
     let is_unchecked = |found: &Diagnostic| *found.rule == rules::NOT_CHECKED;
-    let (faults, others): (Vec<_>, Vec<_>) = checks.into_iter().partition(is_cause);
-    let unchecked = others.into_iter().find(|check| check.result.as_ref().is_err_and(is_unchecked));
-    faults.into_iter().next().or(unchecked).unwrap_or_else(otherwise)
+    let unchecked = || checks.iter().find(|check| check.result.as_ref().is_err_and(is_unchecked));
+    checks.iter().find(|check| is_cause(check)).or_else(unchecked).cloned().unwrap_or_else(otherwise)
 }

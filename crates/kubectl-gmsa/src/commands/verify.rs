@@ -1,14 +1,11 @@
 //! `verify`: runs commands in a container to verify that it has its identity in the domain, and finds the first cause if not.
 //!
-//! Invariant: [`owners`](crate::shared::owners) verifies that the workload owns the pod: matching labels are not enough.
+//! Invariant: the pod of a workload names it, or its ReplicaSet, as its controller by `uid`, and has the labels that both select.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
-use kube::core::{Request, Selector, params::ListParams};
-use serde_json::{Value, value::RawValue};
 
 use crate::shared::{
     Outcome,
@@ -16,10 +13,9 @@ use crate::shared::{
     connection::{Connection, block_on},
     kinds::Kind,
     output::{Filter, Shape, print_checks},
-    owners::{NamedOwner, NotOwned},
     pods::ClusterPod,
     verification::{Executor, of_container, word},
-    walk::{ObjectRef, RefKind, tickets::not_injected, unreviewed},
+    walk::{ObjectRef, RefKind, tickets::not_injected, unreviewed, workload::WorkloadTree},
     world::World,
 };
 use gmsa_core::{
@@ -80,7 +76,6 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 async fn verify(options: &Options, connection: &Connection) -> anyhow::Result<Vec<Check>> {
     let world = World::of(connection.cluster().await?);
     let pod = find(&world, &options.target).await?;
-    let (namespace, name) = pod.place();
     let client = connection.http1_client().await?;
     // A user who may run commands often may not read the configurations.
     let unreviewed = unreviewed(&world, &pod).await.ok().flatten();
@@ -90,13 +85,7 @@ async fn verify(options: &Options, connection: &Connection) -> anyhow::Result<Ve
         return Ok(checks);
     }
     for container in containers(&pod, options)? {
-        let executor = Executor {
-            client: client.clone(),
-            namespace: namespace.to_owned(),
-            pod: name.to_owned(),
-            container: container.owner.to_owned(),
-            limit: options.timeout,
-        };
+        let executor = Executor::new(client.clone(), &pod, container.owner, options.timeout);
         checks.extend(of_container(&pod, &container, &executor, options.service.as_deref()).await);
     }
     Ok(checks)
@@ -142,35 +131,11 @@ async fn find(world: &World, target: &ObjectRef) -> anyhow::Result<ClusterPod> {
 
 async fn of_workload(world: &World, named: &str, kind: Kind, name: &str) -> anyhow::Result<ClusterPod> {
     let namespace = &world.namespace;
-    let workload: Option<Value> = world.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
+    let workload = WorkloadTree::find(world, namespace, kind, name).await?;
     let workload = workload.with_context(|| format!("there is no {named} in namespace {namespace}"))?;
-    let selector = workload.pointer("/spec/selector").cloned().context("the workload has no selector")?;
-    let selector = Selector::try_from(serde_json::from_value::<LabelSelector>(selector)?)?;
-    let pods = Request::new(format!("/api/v1/namespaces/{namespace}/pods"))
-        .list(&ListParams::default().labels_from(&selector))?;
-    let pods: Vec<Box<RawValue>> = world.list(&pods.uri().to_string()).await?;
-    let mut pods = pods
-        .iter()
-        .map(|json| ClusterPod::read(json))
-        .collect::<Result<Vec<_>, _>>()
-        .context("a pod cannot be parsed")?;
     // Running pods first, because only their containers can run commands.
-    pods.sort_by_key(|pod| (pod.object.metadata.deletion_timestamp.is_some(), pod.phase() != "Running"));
-    let field = |pointer| workload.pointer(pointer).and_then(Value::as_str);
-    let itself = (field("/apiVersion"), field("/kind"), field("/metadata/uid"));
-    let is_it = |owner: &NamedOwner| {
-        let OwnerReference { api_version, kind, uid, .. } = &owner.reference;
-        itself == (Some(api_version), Some(kind), Some(uid))
-    };
-    let mut stranger = None;
-    for pod in pods {
-        // The API server compared the labels only, and any pod may have them.
-        let why = match NamedOwner::all_of(world, &pod).await {
-            Ok(owners) if owners.iter().any(is_it) => return Ok(pod),
-            Ok(_) => "is not controlled by it".to_owned(),
-            Err(NotOwned { why, fix }) => format!("{why}{}", fix.map(|fix| format!(": {fix}")).unwrap_or_default()),
-        };
-        stranger.get_or_insert_with(|| format!("; pod {} has its labels, and {why}", pod.place().1));
-    }
-    bail!("{named} in namespace {namespace} has no pod{}", stranger.unwrap_or_default())
+    let pod = workload
+        .into_verified_pods()
+        .min_by_key(|pod| (pod.object.metadata.deletion_timestamp.is_some(), pod.phase() != "Running"));
+    pod.with_context(|| format!("{named} in namespace {namespace} has no pod"))
 }

@@ -21,10 +21,6 @@ pub struct ClusterPod {
     pub object: v1::Pod,
 }
 
-/// What a remedy about the resources of a pod with the annotation adds.
-pub const SIDECAR_RESOURCES: &str =
-    "The injected sidecar counts too: its resources are the value `tickets.resources` of the webhook's chart.";
-
 impl ClusterPod {
     /// The node that the pod is bound to.
     pub fn node_name(&self) -> Option<&str> {

@@ -1,4 +1,4 @@
-//! Runs the checks once, or repeats them until no check fails with an error or the time is over, and prints the last round.
+//! Repeats a look at the cluster until its result is the awaited one or the time is over.
 
 use std::{
     io::{self, Write as _},
@@ -14,8 +14,18 @@ use super::{
 };
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 
-/// How long it pauses between two rounds.
-const PAUSE: Duration = Duration::from_secs(2);
+/// How long it pauses between two looks.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Looks until there is a result.
+pub async fn repeat<T>(mut look: impl AsyncFnMut() -> anyhow::Result<Option<T>>) -> anyhow::Result<T> {
+    loop {
+        if let Some(result) = look().await? {
+            return Ok(result);
+        }
+        sleep(PAUSE).await;
+    }
+}
 
 /// Runs the checks on `world`, repeats them with new reads while one fails and `until` is not over, and prints the last round.
 /// Returns the last world. Warnings cause no repetition.
@@ -27,7 +37,7 @@ pub async fn run(
     mut judge: impl AsyncFnMut(&World) -> anyhow::Result<Vec<Check>>,
 ) -> anyhow::Result<(World, Outcome)> {
     let mut awaited = Vec::new();
-    loop {
+    repeat(async || {
         let checks = judge(&world).await?;
         // Ignored rules cause no repetition.
         let awaits = |found: &Diagnostic| found.severity == Severity::Error && filter.keeps(found);
@@ -35,7 +45,7 @@ pub async fn run(
         if !fails || until.is_none_or(|until| Instant::now() >= until) {
             let of_errors = filter.of_errors();
             let outcome = print_checks(checks, shape, if until.is_some() { &of_errors } else { filter })?;
-            return Ok((world, outcome));
+            return Ok(Some((world.clone(), outcome)));
         }
         let waiting: Vec<String> = table::failing(&checks).iter().map(|line| format!("waiting: {line}")).collect();
         // Prints the failed checks each time they change.
@@ -43,7 +53,8 @@ pub async fn run(
             io::stderr().write_all(waiting.concat().as_bytes())?;
             awaited = waiting;
         }
-        sleep(PAUSE).await;
         world = world.again();
-    }
+        Ok(None)
+    })
+    .await
 }

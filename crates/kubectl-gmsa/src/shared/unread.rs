@@ -161,15 +161,13 @@ impl fmt::Display for Right<'_> {
 
 /// The remedy for an error that ends the command: rejected credentials, or a missing right.
 pub fn remedy_of(error: &anyhow::Error) -> Option<String> {
-    let unread = error.chain().find_map(|cause| cause.downcast_ref::<Unread>()).cloned();
+    let unread = error.chain().find_map(|cause| cause.downcast_ref::<Unread>());
     let call = error.chain().find_map(|cause| cause.downcast_ref::<CallError>());
-    let code = unread.as_ref().map_or_else(|| call.and_then(CallError::code), |unread| unread.code);
-    match code {
-        Some(401) => Some(LOG_IN.to_owned()),
-        Some(403) => {
-            let said = call.and_then(CallError::status).and_then(|status| Right::of_refusal(&status.message));
-            let right = said.map(|right| Remedy::right(&right).text);
-            unread.map(|unread| unread.remedy.text).or(right)
+    match unread.map_or_else(|| call?.code(), |unread| unread.code)? {
+        401 => Some(LOG_IN.to_owned()),
+        403 => {
+            let said = || Some(Remedy::right(&Right::of_refusal(&call?.status()?.message)?).text);
+            unread.map(|unread| unread.remedy.text.clone()).or_else(said)
         }
         _ => None,
     }

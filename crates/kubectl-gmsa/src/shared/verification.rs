@@ -8,7 +8,7 @@
 use k8s_openapi::api::core::v1;
 use serde_json::Value;
 
-use super::{pods::ClusterPod, progress};
+use super::pods::ClusterPod;
 use crate::shared::rules::{self, Names};
 use gmsa_core::{
     admission::pod::{Slot, SlotKind},
@@ -23,7 +23,8 @@ mod linux;
 mod steps;
 
 use answer::CommandOutput;
-pub use exec::{Execution, Executor};
+pub use exec::Executor;
+use exec::{NotRun, OTHER_IMAGE};
 use steps::{Asked, User};
 
 const POD: &str = "pod";
@@ -63,19 +64,14 @@ async fn ask(executor: &Executor, identity: &Identity, service: Option<&str>) ->
             checks.extend(missed.map(|check| (step, check)));
             continue;
         };
-        let check = match executor.finish(&command).await {
+        let check = match executor.run(&command).await {
             Ok(answer) => {
                 if step == Asked::User {
                     user = User::of(&answer);
                 }
                 step.check(about, &answer, identity, &command)
             }
-            Err(NotFinished::Absent) => {
-                let text = format!("the image cannot run {}", command.join(" "));
-                Check::found(about, not_checked(&text, OTHER_IMAGE))
-            }
-            Err(NotFinished::TimedOut(text)) => Check::breach(about, &rules::NO_ANSWER, text),
-            Err(NotFinished::NotRun(found)) => Check::found(CONTAINER, *found),
+            Err(not_run) => not_run.check(about),
         };
         let is_of_all = check.about == CONTAINER;
         checks.push((step, check));
@@ -86,32 +82,13 @@ async fn ask(executor: &Executor, identity: &Identity, service: Option<&str>) ->
     checks
 }
 
-/// Why a command gave no answer.
-enum NotFinished {
-    /// The image does not have it.
-    Absent,
-    TimedOut(String),
-    /// It was not run, which says nothing about the image or the account.
-    NotRun(Box<Diagnostic>),
-}
-
-impl Executor {
-    /// The answer of a command that has ended.
-    async fn finish(&self, command: &[String]) -> Result<CommandOutput, NotFinished> {
-        let shown = command.join(" ");
-        progress::doing(&format!("running {shown} in the container"));
-        Err(match self.run(command).await {
-            Execution::Ended(answer) => return Ok(answer),
-            Execution::Absent => NotFinished::Absent,
-            Execution::TimedOut => {
-                NotFinished::TimedOut(format!("{shown} did not end within {} s", self.limit.as_secs()))
-            }
-            Execution::Forbidden(found) => NotFinished::NotRun(Box::new(not_checked(&found.message, found.remedy()))),
-            Execution::Failed(why) => {
-                let fix = "Run the command again: this says nothing of the image or the account. `kubectl get nodes` shows whether the node answers.";
-                NotFinished::NotRun(Box::new(not_checked(&format!("{shown} could not be run: {why}"), fix)))
-            }
-        })
+impl NotRun {
+    /// The line of the check that needs the answer, or of the container, in which no other command is tried.
+    fn check(self, about: &'static str) -> Check {
+        match self {
+            Self::Absent(found) | Self::TimedOut(found) => Check::found(about, *found),
+            Self::Failed(found) => Check::found(CONTAINER, *found),
+        }
     }
 }
 
@@ -147,9 +124,6 @@ fn name_the_cause(mut checks: Vec<(Asked, Check)>) -> impl Iterator<Item = Check
 /// The remedy if Kerberos works and Netlogon does not.
 const NETLOGON_ALONE: &str = "Kerberos works, so DNS and the network do. Let TCP 135, 445 and the dynamic ports through, and see whether the account has the flag \
     WORKSTATION_TRUST_ACCOUNT: `kubectl gmsa account lint`.";
-
-/// The remedy if a command is not in the image.
-const OTHER_IMAGE: &str = "Use an image that has whoami, nltest, nslookup and klist, such as one on Server Core.";
 
 /// The line of a check that could not run: neither a pass nor a failure.
 fn not_checked(text: &str, fix: &str) -> Diagnostic {
@@ -231,14 +205,11 @@ fn not_running(pod: &ClusterPod, container: &Slot<'_>) -> Option<Check> {
         return Some(Check::found(CONTAINER, not_checked(text, "Verify a Pod that runs.")));
     }
     let name = container.owner;
-    let status = pod.object.status.as_ref();
-    let statuses = status.and_then(|status| match container.kind {
-        SlotKind::InitContainer => status.init_container_statuses.as_deref(),
-        SlotKind::EphemeralContainer => status.ephemeral_container_statuses.as_deref(),
-        SlotKind::Pod | SlotKind::Container => status.container_statuses.as_deref(),
+    let statuses = pod.object.status.iter().flat_map(|status| {
+        [&status.init_container_statuses, &status.ephemeral_container_statuses, &status.container_statuses]
     });
     let state =
-        statuses.into_iter().flatten().find(|status| status.name == name).and_then(|status| status.state.as_ref());
+        statuses.flatten().flatten().find(|status| status.name == name).and_then(|status| status.state.as_ref());
     let text = match state {
         Some(v1::ContainerState { running: Some(_), .. }) => return None,
         Some(v1::ContainerState { waiting: Some(waiting), .. }) => {

@@ -37,13 +37,12 @@ pub mod tickets;
 pub mod workload;
 pub mod worst;
 
-use containers::{CONTAINERS, INIT, SANDBOX};
+use containers::{CONTAINERS, INIT, SANDBOX, Seen};
 use created::ADMISSION;
 use decision::{PERMISSION, TEMPLATE, finding_or_skip};
 use events::Events;
 use scheduling::{Nodes, SCHEDULING};
 use workload::WorkloadTree;
-use worst::steps;
 
 const NAMESPACE: &str = "namespace";
 const WEBHOOKS: &str = "webhooks";
@@ -109,11 +108,11 @@ impl ObjectRef {
         if let Some(ending) = ending_namespace(world, namespace).await {
             return Ok(with_unreached(vec![Check::found(NAMESPACE, ending)]));
         }
-        match &self.kind {
-            RefKind::Pod => Box::pin(pod(world, namespace, &self.name)).await,
-            RefKind::Workload(kind) => Box::pin(workload(world, namespace, *kind, &self.name)).await,
-            RefKind::Other(typed) => Box::pin(controller::lines(world, namespace, typed, &self.name)).await,
-        }
+        Ok(with_unreached(match &self.kind {
+            RefKind::Pod => Box::pin(pod(world, namespace, &self.name)).await?,
+            RefKind::Workload(kind) => Box::pin(workload(world, namespace, *kind, &self.name)).await?,
+            RefKind::Other(typed) => Box::pin(controller::lines(world, namespace, typed, &self.name)).await?,
+        }))
     }
 }
 
@@ -149,28 +148,25 @@ async fn workload(world: &World, namespace: &str, kind: Kind, name: &str) -> any
     }
     let target = workload.target();
     let mut checks = decision::checks(world, &workload.template, target).await?;
-    if checks.iter().any(is_cause) {
-        return Ok(with_unreached(checks));
+    if !checks.iter().any(is_cause) {
+        checks.extend(unreviewed_template(world, &workload).await);
     }
-    if let Some(unreviewed) = unreviewed_template(world, &workload).await {
-        checks.push(unreviewed);
-        return Ok(with_unreached(checks));
+    if checks.iter().any(is_cause) {
+        return Ok(checks);
     }
     let pods: Vec<&ClusterPod> = workload.pods().collect();
     let nodes = nodes(world, &pods, workload.kind.pod_count() == PodCount::Nodes).await;
-    let worst = worst::worst(&workload, &nodes, &events);
-    let is_broken = worst::is_broken(worst.as_ref());
-    let created = created::created(&workload, is_broken, &nodes, &events);
+    let (created, worst) = worst::walked(&workload, &nodes, &events);
     // Without the right to read events the cause may be missing.
-    let broken = is_cause(&created) || is_broken;
-    checks.extend(events.lacking().filter(|_| broken));
+    let is_broken = is_cause(&created) || worst.iter().flat_map(|(_, steps)| steps).any(is_cause);
+    checks.extend(events.lacking().filter(|_| is_broken));
     if is_cause(&created) {
         // Only if both steps were checked.
         let is_admitted = [TEMPLATE, PERMISSION]
             .iter()
             .all(|step| checks.iter().any(|check| check.about == *step && check.result.is_ok()));
         checks.push(if is_admitted { decision::not_up_to_date(created, &workload) } else { created });
-        return Ok(with_unreached(checks));
+        return Ok(checks);
     }
     let Some((pod, mut steps)) = worst else {
         checks.push(created);
@@ -185,8 +181,8 @@ async fn workload(world: &World, namespace: &str, kind: Kind, name: &str) -> any
         None => contents(world, pod).await,
     };
     checks.extend(Some(admission).filter(|check| check.severity().is_some()));
-    let more = if broken { None } else { worst::leftovers(&workload, &nodes, &events) };
-    Ok(walked(pod, steps, checks, more))
+    checks.extend(steps_and_next(pod, steps, &checks));
+    Ok(checks)
 }
 
 async fn pod(world: &World, namespace: &str, name: &str) -> anyhow::Result<Vec<Check>> {
@@ -198,9 +194,7 @@ async fn pod(world: &World, namespace: &str, name: &str) -> anyhow::Result<Vec<C
             "a static pod: its kubelet runs it from a file of the node, without the contents that a webhook fills in";
         let fix = "Run it by a DaemonSet or a Deployment: a static Pod cannot use a credential spec by its name.";
         checks.push(Check::found(ADMISSION, Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix)));
-        return Ok(with_unreached(checks));
-    }
-    if pod.admission.uses_gmsa() || pod.admission.asks_tickets_of().next().is_some() {
+    } else if pod.admission.uses_gmsa() || pod.admission.asks_tickets_of().next().is_some() {
         let template = NewPod::new(namespace, decision::without_contents(&pod)?);
         checks = decision::checks(world, &template, target).await?;
         // A pod that no webhook reviewed has an unchecked permission.
@@ -208,37 +202,34 @@ async fn pod(world: &World, namespace: &str, name: &str) -> anyhow::Result<Vec<C
             checks.retain(|check| !is_cause(check));
             checks.push(Check::found(ADMISSION, unreviewed));
         }
-        if checks.iter().any(is_cause) {
-            return Ok(with_unreached(checks));
-        }
+    }
+    if checks.iter().any(is_cause) {
+        return Ok(checks);
     }
     checks.push(contents(world, &pod).await);
-    for advice in advise(&pod.admission) {
-        checks.push(Check::breach(ADMISSION, advice.rule, advice.text));
-    }
-    let events = Events::read(world, Some(namespace));
+    let advice = advise(&pod.admission);
+    checks.extend(advice.into_iter().map(|advice| Check::breach(ADMISSION, advice.rule, advice.text)));
     let pods = [&pod];
-    let (events, nodes) = tokio::join!(events, nodes(world, &pods, false));
-    let mut steps = steps(&pod, target, &nodes, &events);
+    let (events, nodes) = tokio::join!(Events::read(world, Some(namespace)), nodes(world, &pods, false));
+    let mut steps = Seen { pod: &pod, target, nodes: &nodes, events: &events }.steps();
     checks.extend(events.lacking().filter(|_| steps.iter().any(is_cause)));
     tickets::add(world, &pod, target, &mut steps).await;
-    Ok(walked(&pod, steps, checks, None))
+    checks.extend(steps_and_next(&pod, steps, &checks));
+    Ok(checks)
 }
 
-/// The steps of a pod after the earlier ones, and the next command to run if all pass.
-fn walked(pod: &ClusterPod, steps: Vec<Check>, mut checks: Vec<Check>, more: Option<Check>) -> Vec<Check> {
-    if checks.iter().any(is_cause) {
-        return with_unreached(checks);
+/// The steps of a pod, and the next command to run if all pass; nothing after a cause.
+fn steps_and_next(pod: &ClusterPod, mut steps: Vec<Check>, before: &[Check]) -> Vec<Check> {
+    if before.iter().any(is_cause) {
+        return Vec::new();
     }
     let (namespace, name) = pod.place();
     let is_running = pod.phase() == "Running" && pod.object.metadata.deletion_timestamp.is_none();
     let is_next = is_running && pod.admission.uses_gmsa() && !steps.iter().any(is_cause);
-    checks.extend(steps);
-    checks.extend(more);
     if is_next && is_dns_label(namespace) && is_dns_subdomain(name) {
-        checks.push(next(pod));
+        steps.push(next(pod));
     }
-    with_unreached(checks)
+    steps
 }
 
 /// The command that asks the containers themselves.
@@ -255,7 +246,7 @@ fn next(pod: &ClusterPod) -> Check {
 }
 
 /// The nodes of these pods, and all Windows nodes if a pod does not run, or there may be none because of the nodes.
-async fn nodes(world: &World, pods: &[&ClusterPod], is_by_node: bool) -> Nodes {
+pub async fn nodes(world: &World, pods: &[&ClusterPod], is_by_node: bool) -> Nodes {
     let mut nodes = Nodes::default();
     if is_by_node && pods.is_empty() || pods.iter().any(|pod| pod.node_name().is_none() || pod.phase() != "Running") {
         // Without them, the message of the scheduler says why a pod has no node.

@@ -15,8 +15,12 @@ use tokio::{
     time::timeout,
 };
 
-use super::CommandOutput;
-use crate::shared::rules::{self, Names};
+use super::{CommandOutput, not_checked};
+use crate::shared::{
+    pods::ClusterPod,
+    progress,
+    rules::{self, Names},
+};
 use gmsa_core::{causes, diagnostic::Diagnostic, quote};
 
 /// The size limit of an output, in bytes. `nltest` and `klist` print far less.
@@ -25,77 +29,89 @@ const MAX_OUTPUT: u64 = 64 * 1024;
 #[derive(Clone)]
 pub struct Executor {
     /// An HTTP/1.1 client, because only HTTP/1.1 connections can become web sockets.
-    pub client: kube::Client,
-    pub namespace: String,
-    pub pod: String,
-    pub container: String,
-    pub limit: Duration,
+    pub(super) client: kube::Client,
+    pub(super) namespace: String,
+    pub(super) pod: String,
+    pub(super) container: String,
+    pub(super) limit: Duration,
 }
 
-pub enum Execution {
-    Ended(CommandOutput),
-    /// The image does not have the command.
-    Absent,
-    TimedOut,
-    /// The user may not run commands in the container.
-    Forbidden(Box<Diagnostic>),
-    /// The command could not be run, for a reason other than the image or the account: the kubelet does not answer, the connection broke
-    /// off, or the API server is overloaded.
-    Failed(String),
+/// Why a command gave no answer.
+pub enum NotRun {
+    /// The image does not have it.
+    Absent(Box<Diagnostic>),
+    TimedOut(Box<Diagnostic>),
+    /// It was not run, which says nothing about the image or the account: the user may not run commands in the container, the kubelet does not
+    /// answer, the connection broke off, or the API server is overloaded.
+    Failed(Box<Diagnostic>),
 }
+
+/// The remedy if a command is not in the image.
+pub const OTHER_IMAGE: &str = "Use an image that has whoami, nltest, nslookup and klist, such as one on Server Core.";
 
 impl Executor {
-    pub async fn run(&self, command: &[String]) -> Execution {
+    pub fn new(client: kube::Client, pod: &ClusterPod, container: &str, limit: Duration) -> Self {
+        let (namespace, pod) = pod.place();
+        Self { client, namespace: namespace.to_owned(), pod: pod.to_owned(), container: container.to_owned(), limit }
+    }
+
+    /// The answer of a command that has ended.
+    pub async fn run(&self, command: &[String]) -> Result<CommandOutput, NotRun> {
+        let (shown, limit) = (command.join(" "), self.limit.as_secs());
+        progress::doing(&format!("running {shown} in the container"));
+        let failed = |why: String| {
+            let fix = "Run the command again: this says nothing of the image or the account. `kubectl get nodes` shows whether the node answers.";
+            Err(NotRun::Failed(Box::new(not_checked(&format!("{shown} could not be run: {why}"), fix))))
+        };
         let pods: Api<v1::Pod> = Api::namespaced(self.client.clone(), &self.namespace);
         let attach = AttachParams::default().container(&self.container).stdin(false).stdout(true).stderr(true);
         // The client repeats a request that an overloaded API server refuses, which must not look like a command that hangs.
         let process = match timeout(self.limit, pods.exec(&self.pod, command, &attach)).await {
             Ok(Ok(process)) => process,
             Ok(Err(Error::Api(status))) if status.code == 403 => {
-                return Execution::Forbidden(Box::new(self.forbidden(&status.message)));
+                return Err(NotRun::Failed(Box::new(self.forbidden(&status.message))));
             }
             Ok(Err(Error::Api(status))) => {
-                return Execution::Failed(format!(
-                    "the API server answered {}: {}",
-                    status.code,
-                    quote::bare(&status.message, quote::NAME)
-                ));
+                let said = quote::bare(&status.message, quote::NAME);
+                return failed(format!("the API server answered {}: {said}", status.code));
             }
-            Ok(Err(error)) => return Execution::Failed(causes::chain(&error)),
-            Err(_) => {
-                let limit = self.limit.as_secs();
-                return Execution::Failed(format!("the API server did not start it within {limit} s"));
-            }
+            Ok(Err(error)) => return failed(causes::chain(&error)),
+            Err(_) => return failed(format!("the API server did not start it within {limit} s")),
         };
-        timeout(self.limit, ended(process)).await.unwrap_or(Execution::TimedOut)
+        match timeout(self.limit, ended(process)).await {
+            Ok(Ok(Some(answer))) => Ok(answer),
+            Ok(Ok(None)) => {
+                Err(NotRun::Absent(Box::new(not_checked(&format!("the image cannot run {shown}"), OTHER_IMAGE))))
+            }
+            Ok(Err(why)) => failed(why),
+            Err(_) => {
+                let text = format!("{shown} did not end within {limit} s");
+                Err(NotRun::TimedOut(Box::new(Diagnostic::new(&rules::NO_ANSWER, text))))
+            }
+        }
     }
 
     fn forbidden(&self, message: &str) -> Diagnostic {
         let text = format!("the API server runs no command in the container, 403: {}", quote::remark(message));
         // Which of the two verbs is checked depends on the version of the API server.
         let names = Names { namespace: Some(&self.namespace), said: message, ..Names::default() };
-        rules::found(&rules::EXEC_REFUSED, text, &names)
+        not_checked(&text, rules::found(&rules::EXEC_REFUSED, &*text, &names).remedy())
     }
 }
 
-/// Waits for the end of a command.
-async fn ended(mut process: AttachedProcess) -> Execution {
+/// Waits for the end of a command; `None` if the container does not have it.
+async fn ended(mut process: AttachedProcess) -> Result<Option<CommandOutput>, String> {
     let (stdout, stderr) = (process.stdout(), process.stderr());
     let status = OptionFuture::from(process.take_status());
     let (stdout, stderr, status) = tokio::join!(text(stdout), text(stderr), status);
     let printed = format!("{stdout}\n{stderr}");
-    let Some(status) = status.flatten() else {
-        return Execution::Failed("the connection to the container broke off".to_owned());
-    };
-    if status.status.as_deref() == Some("Success") {
-        return Execution::Ended(CommandOutput { exit: 0, printed });
-    }
+    let Some(status) = status.flatten() else { return Err("the connection to the container broke off".to_owned()) };
     let message = status.message.as_deref().unwrap_or("no reason is given");
     match exit_code(&status) {
-        Some(exit) if exit & 0xffff_ffff == STATUS_DLL_NOT_FOUND => Execution::Absent,
-        Some(exit) => Execution::Ended(CommandOutput { exit, printed }),
-        None if is_absent(message) => Execution::Absent,
-        None => Execution::Failed(quote::bare(message, quote::NAME)),
+        Some(exit) if exit & 0xffff_ffff == STATUS_DLL_NOT_FOUND => Ok(None),
+        Some(exit) => Ok(Some(CommandOutput { exit, printed })),
+        None if is_absent(message) => Ok(None),
+        None => Err(quote::bare(message, quote::NAME)),
     }
 }
 
@@ -123,6 +139,9 @@ async fn text(stream: Option<impl AsyncRead + Unpin>) -> String {
 
 /// The exit code in a status (`remotecommand` of Kubernetes: reason `NonZeroExitCode`).
 fn exit_code(status: &Status) -> Option<i64> {
+    if status.status.as_deref() == Some("Success") {
+        return Some(0);
+    }
     if status.reason.as_deref() != Some("NonZeroExitCode") {
         return None;
     }

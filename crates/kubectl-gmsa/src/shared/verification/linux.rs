@@ -13,7 +13,7 @@ use gmsa_core::{
 use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
 
-use super::{CONTAINER, CommandOutput, Executor, NotFinished, POD, not_checked, not_running, refusal};
+use super::{CONTAINER, CommandOutput, Executor, NotRun, POD, not_checked, not_running, refusal};
 use crate::shared::{
     pods::ClusterPod,
     rules::{self, AgentFailure, Names, Phase},
@@ -65,10 +65,10 @@ pub(super) async fn of_container(
         return checks;
     }
     let of_sidecar = Executor { container: SIDECAR.to_owned(), ..executor.clone() };
-    let state = match of_sidecar.finish(&words(&["/gmsa-tickets", "agent", "ready", "--json"])).await {
+    let state = match of_sidecar.run(&words(&["/gmsa-tickets", "agent", "ready", "--json"])).await {
         Ok(answer) => answer.printed.lines().find_map(|line| serde_json::from_str::<AgentState>(line).ok()),
-        Err(NotFinished::NotRun(found)) => {
-            checks.push(Check::found(CONTAINER, *found));
+        Err(failed @ NotRun::Failed(_)) => {
+            checks.push(failed.check(CONTAINER));
             return checks;
         }
         Err(_) => None,
@@ -125,9 +125,9 @@ async fn client(executor: &Executor, name: &str, kept: &KeptTickets, service: Op
     let of_service = service.or(listed).map(|service| vec!["kvno", service]);
     for command in [vec!["klist", "-e"]].into_iter().chain(of_service) {
         let shown = command.join(" ");
-        let check = match executor.finish(&words(&command)).await {
+        let check = match executor.run(&words(&command)).await {
             // Some container runtimes answer as a shell does.
-            Err(NotFinished::Absent) | Ok(CommandOutput { exit: 126 | 127, .. }) => break,
+            Err(NotRun::Absent(_)) | Ok(CommandOutput { exit: 126 | 127, .. }) => break,
             Ok(answer) if answer.exit != 0 => {
                 let rule = rules::recognize(&answer.printed, Phase::Running).unwrap_or(&rules::NO_TICKET);
                 let text = format!("container {name}: {shown} ended with exit code {}", answer.exit);
@@ -140,8 +140,7 @@ async fn client(executor: &Executor, name: &str, kept: &KeptTickets, service: Op
                 Check::found(CLIENT, Diagnostic::new(&rules::OTHER_ACCOUNT, text).with_fix(OTHER_CACHE))
             }
             Ok(_) => Check::pass(CLIENT, format!("container {name}: {shown} finds them")),
-            Err(NotFinished::TimedOut(text)) => Check::breach(CLIENT, &rules::NO_ANSWER, text),
-            Err(NotFinished::NotRun(found)) => Check::found(CONTAINER, *found),
+            Err(not_run) => not_run.check(CLIENT),
         };
         let is_over = check.result.is_err();
         checks.push(check);

@@ -9,12 +9,12 @@ use serde_json::value::to_raw_value;
 
 use super::{
     containers::Seen,
-    events::Events,
-    scheduling::{Nodes, misfit},
-    workload::{Idle, Maker, WorkloadTree},
+    events::{Event, Events},
+    scheduling::Nodes,
+    workload::{Idle, WorkloadTree},
 };
 use crate::shared::{
-    pods::{ClusterPod, SIDECAR_RESOURCES},
+    pods::ClusterPod,
     rules::{self, Names},
 };
 
@@ -22,46 +22,32 @@ pub const ADMISSION: &str = "admission";
 
 /// The step: whether its pods were created, and if not, what the API server said.
 pub fn created(workload: &WorkloadTree, is_broken: bool, nodes: &Nodes, events: &Events) -> Check {
-    let (wanted, idle) = workload.wanted();
-    if wanted == 0 && workload.given_up().is_none() {
-        // What a CronJob is refused, its own event says.
-        let refused = events.newest(workload.object.uid(), |event| event.reason == "FailedCreate");
-        return match refused.filter(|_| idle == Idle::NoJobYet) {
-            Some(event) => Check::found(ADMISSION, refusal(workload, idle.as_str(), &event.message)),
-            None => match without_nodes(workload, nodes).filter(|_| matches!(idle, Idle::NoNode | Idle::NotSeen)) {
-                Some(found) => Check::found(ADMISSION, found),
-                None => without_pods(workload, idle),
-            },
-        };
+    let ((wanted, idle), complaint) = (workload.wanted(), workload.complaint());
+    if wanted == 0 && complaint.is_none() {
+        return without_pods(workload, idle, nodes, events);
     }
-    let (count, is_paused) = (format!("{} of {wanted} pods", workload.has()), workload.object.is_paused());
-    let all_created = format!("{count} were created");
-    let result = if let Some(why) = workload.given_up() {
-        let text = format!("it has failed: {why}");
-        if is_broken { Ok(text) } else { Err(missing(workload, text)) }
-    } else if !workload.lacks() {
-        match workload.object.stuck() {
-            Some(why) if !is_broken => {
-                Err(missing(workload, format!("{count}, and its rollout does not go on: {why}")))
-            }
-            _ if is_paused => Err(paused(workload, &count).with_severity(Severity::Note)),
-            _ => Ok(all_created),
+    let count = format!("{} of {wanted} pods", workload.has());
+    let mut why = complaint.map(|message| missing(workload, format!("{count}, and its controller reports: {message}")));
+    if workload.lacks() {
+        if let Some(message) = refused(workload, events) {
+            return Check::found(ADMISSION, refusal(workload, &count, message));
         }
-    } else if let Some(message) = refused(workload, events) {
-        Err(refusal(workload, &count, message))
-    } else {
-        let ended = workload.pods().find(|pod| pod.object.metadata.deletion_timestamp.is_some());
-        match ended {
-            // StatefulSets and rolling updates wait for existing pods.
-            _ if is_broken && is_paused => Err(paused(workload, &count).with_severity(Severity::Warning)),
-            _ if is_broken => Ok(all_created),
-            _ if is_paused => Err(paused(workload, &count)),
-            // A StatefulSet creates the next pod of the same name only after this one is deleted.
-            Some(pod) => Err(ending(workload, pod, &count, events)),
-            None => Err(missing(workload, format!("{count}, and no event says why"))),
-        }
-    };
-    Check { about: ADMISSION, result }
+        // A StatefulSet creates the next pod of the same name only after this one is deleted.
+        let ending = || {
+            let mut seen = workload.pods().map(|pod| Seen { pod, target: workload.target(), nodes, events });
+            seen.find_map(|seen| {
+                let text = format!("{count}, and pod {} {}", seen.pod.place().1, seen.ending()?);
+                Some(rules::found(&rules::POD_ENDING, text, &seen.names()))
+            })
+        };
+        let no_event = if workload.object.is_paused() { "it is paused" } else { "no event says why" };
+        why = why.or_else(ending).or_else(|| Some(missing(workload, format!("{count}, and {no_event}"))));
+    }
+    // StatefulSets and rolling updates wait for existing pods.
+    match why.filter(|_| !is_broken) {
+        Some(why) => Check::found(ADMISSION, why),
+        None => Check::pass(ADMISSION, format!("{count} were created")),
+    }
 }
 
 /// The finding that the API server refuses its pods with this message.
@@ -74,59 +60,31 @@ fn refusal(workload: &WorkloadTree, count: &str, message: &str) -> Diagnostic {
         target: Some(workload.target()),
         ..Names::of_refusal(said)
     };
-    let found = rules::found(rules::refusal(said), format!("{count}: {said}"), &names);
-    let gets_sidecar = pod.is_some_and(|pod| pod.tickets().is_some()) && *found.rule == rules::POD_REFUSED;
-    let is_about = |words: &[&str]| gets_sidecar && words.iter().any(|word| said.contains(word));
-    if is_about(&["violates PodSecurity"]) {
-        let fix = "Change the fields that the message names. The sidecar for tickets meets the level `restricted`.";
-        found.with_fix(fix)
-    } else if is_about(&["exceeded quota", " usage per ", " limit to request ratio per "]) {
-        let fix = format!("{} {SIDECAR_RESOURCES}", found.remedy());
-        found.with_fix(fix)
-    } else {
-        found
-    }
+    rules::found(rules::refusal(said), format!("{count}: {said}"), &names)
 }
 
-/// The finding for a pod whose deletion does not finish.
-fn ending(workload: &WorkloadTree, pod: &ClusterPod, count: &str, events: &Events) -> Diagnostic {
-    let seen = Seen { pod, target: workload.target(), events };
-    let (text, fix) = seen.why_ending();
-    missing(workload, format!("{count}, and pod {} {text}", pod.place().1)).fixed(fix)
-}
-
-/// The finding for a DaemonSet that wants no pods: what its template misses on the Windows nodes.
-fn without_nodes(workload: &WorkloadTree, nodes: &Nodes) -> Option<Diagnostic> {
-    let text = format!("no pod is wanted: {}", Idle::NoNode.as_str());
-    let json = to_raw_value(&workload.template.json).ok()?;
-    let found = misfit(&ClusterPod::read(&json).ok()?, workload.target(), nodes, &text);
-    found.map(|found| found.with_severity(Severity::Warning))
-}
-
-/// The line for a workload that wants no pods, with the remedy.
-pub(super) fn without_pods(workload: &WorkloadTree, idle: Idle) -> Check {
-    let WorkloadTree { kind, name, .. } = workload;
+/// The line for a workload that wants no pods: what it is refused, and what its template misses on the Windows nodes.
+fn without_pods(workload: &WorkloadTree, idle: Idle, nodes: &Nodes, events: &Events) -> Check {
     let text = format!("no pod is wanted: {}", idle.as_str());
     let severity = match idle {
         Idle::Scaled | Idle::Suspended => Severity::Note,
         Idle::NoNode | Idle::NotSeen => Severity::Warning,
-        Idle::NoJobYet | Idle::Complete | Idle::NothingLeft => return Check::pass(ADMISSION, text),
+        Idle::NoJobYet | Idle::Complete => {
+            let refused = events.newest(workload.object.uid(), |event| event.reason == "FailedCreate");
+            return match refused.filter(|_| idle == Idle::NoJobYet) {
+                Some(event) => Check::found(ADMISSION, refusal(workload, idle.as_str(), &event.message)),
+                None => Check::pass(ADMISSION, text),
+            };
+        }
     };
-    let found = missing(workload, text).with_severity(severity);
-    let verb = format!("scale {}", kind.as_str().to_ascii_lowercase());
-    let again = workload.target().command(&verb, name, " --replicas=1").filter(|_| idle == Idle::Scaled);
-    Check::found(
-        ADMISSION,
-        match again {
-            Some(command) => found.with_fix(format!("{command}.")),
-            None => found,
-        },
-    )
-}
-
-/// The finding for a paused Deployment, whose controller does not roll out changes.
-fn paused(workload: &WorkloadTree, count: &str) -> Diagnostic {
-    missing(workload, format!("{count}, and it is paused: its controller rolls out no change"))
+    let pod = to_raw_value(&workload.template.json).ok().and_then(|json| ClusterPod::read(&json).ok());
+    let pod = pod.filter(|_| matches!(idle, Idle::NoNode | Idle::NotSeen));
+    let misfit = pod.and_then(|pod| Seen { pod: &pod, target: workload.target(), nodes, events }.misfit(&text));
+    let found = misfit.unwrap_or_else(|| missing(workload, text)).with_severity(severity);
+    let verb = format!("scale {}", workload.kind.as_str().to_ascii_lowercase());
+    let again = workload.target().command(&verb, &workload.name, " --replicas=1").filter(|_| idle == Idle::Scaled);
+    let fix = again.map(|command| format!("{command}.")).or_else(|| found.fix.clone());
+    Check::found(ADMISSION, Diagnostic { fix, ..found })
 }
 
 fn missing(workload: &WorkloadTree, text: String) -> Diagnostic {
@@ -136,16 +94,12 @@ fn missing(workload: &WorkloadTree, text: String) -> Diagnostic {
 /// The message with which pods are refused: from the newest event since the last created pod, or from a condition, which keeps the
 /// first message.
 fn refused<'w>(workload: &'w WorkloadTree, events: &'w Events) -> Option<&'w str> {
-    let lacking = || workload.current().iter().filter(|maker| maker.lacks());
-    let event = |maker: &Maker| {
-        let newest = |reason| events.newest(maker.uid(), |event| event.reason == reason);
-        let refusal = newest("FailedCreate")?;
-        let pods = maker.pods.iter().filter_map(|pod| pod.object.metadata.creation_timestamp.as_ref());
-        let pods = pods.map(|created| created.0).chain(newest("SuccessfulCreate").and_then(|event| event.at));
-        // The condition means that the newest attempt failed.
-        let is_past = maker.failure().is_none() && pods.max().is_some_and(|last| Some(last) >= refusal.at);
-        (!is_past).then_some(refusal)
-    };
-    let newest = lacking().filter_map(event).max_by_key(|event| event.at).map(|event| event.message.as_str());
-    newest.or_else(|| lacking().filter_map(Maker::failure).find(|message| !message.is_empty()))
+    let maker = workload.makers.last().filter(|maker| maker.lacks())?;
+    let newest = |reason| events.newest(maker.uid(), |event| event.reason == reason);
+    let pods = maker.pods.iter().filter_map(|pod| Some(pod.object.metadata.creation_timestamp.as_ref()?.0));
+    let last = pods.chain(newest("SuccessfulCreate").and_then(|event| event.at)).max();
+    // The condition means that the newest attempt failed.
+    let is_now = |refusal: &&Event| maker.failure().is_some() || last.is_none_or(|last| Some(last) < refusal.at);
+    let refusal = newest("FailedCreate").filter(is_now).map(|event| event.message.as_str());
+    refusal.or_else(|| maker.failure().filter(|message| !message.is_empty()))
 }

@@ -1,6 +1,6 @@
 //! The newest events about objects: failures of controllers, the scheduler and kubelets, and later successes.
 //!
-//! Invariant: for each object, container and reason, one event is kept, or a few where two texts go together, so their number is bounded.
+//! Invariant: for each object, container and reason, one event is kept, so their number is bounded.
 
 use std::collections::HashMap;
 
@@ -31,17 +31,19 @@ const OF_SANDBOX: [&str; 11] = [
     "Failed",
 ];
 
+/// Events that name no cause beside those that do: they repeat a status, or sum up the volumes of a pod.
+const SUMS: [&str; 2] = ["Error: ", "Unable to attach or mount volumes"];
+
 /// The other reasons that explain missing or failing pods: from controllers (`pkg/controller/controller_utils.go` of Kubernetes), the
 /// scheduler, and kubelets (`pkg/kubelet/events/event.go`). What is not listed only repeats the status of the pod, such as `Evicted`,
-/// `ErrImageNeverPull` and `InspectFailed`, or the conditions of its node, such as `NodeNotReady`.
-const REASONS: [&str; 10] = [
+/// `ErrImageNeverPull`, `InspectFailed` and `FailedToRetrieveImagePullSecret`, or the conditions of its node, such as `NodeNotReady`.
+const REASONS: [&str; 9] = [
     "SuccessfulCreate",
     "FailedCreate",
     "FailedDaemonPod",
     "FailedScheduling",
     "Pulling",
     "FailedPostStartHook",
-    "FailedToRetrieveImagePullSecret",
     "BackOff",
     "Unhealthy",
     "FailedKillPod",
@@ -61,12 +63,13 @@ impl Event {
     /// `None` for a reason that explains nothing.
     fn of(event: v1::Event) -> Option<Self> {
         let reason = event.reason.filter(|reason| OF_SANDBOX.iter().chain(&REASONS).any(|known| known == reason))?;
+        let message = event.message.filter(|message| !SUMS.iter().any(|sum| message.starts_with(sum)))?;
         let of_series = event.series.and_then(|series| series.last_observed_time);
         let precise = of_series.or(event.event_time).map(|MicroTime(at)| at);
         let last = event.last_timestamp.or(event.metadata.creation_timestamp).map(|Time(at)| at);
         Some(Self {
             reason,
-            message: event.message.unwrap_or_default(),
+            message,
             field_path: event.involved_object.field_path.unwrap_or_default(),
             at: precise.max(last),
         })
@@ -77,14 +80,9 @@ impl Event {
         OF_SANDBOX.contains(&self.reason.as_str())
     }
 
-    /// Whether it is about a container of this name.
-    pub fn is_of_container(&self, name: &str) -> bool {
-        self.field_path.ends_with(&format!("{{{name}}}"))
-    }
-
-    /// Whether it is about this container, or about no particular one.
+    /// Whether it is about the container of this name, or about no particular one.
     pub fn may_be_of_container(&self, name: &str) -> bool {
-        self.field_path.is_empty() || self.is_of_container(name)
+        self.field_path.is_empty() || self.field_path.ends_with(&format!("{{{name}}}"))
     }
 }
 
@@ -129,14 +127,7 @@ impl Events {
         let uid = event.involved_object.uid.clone().unwrap_or_default();
         let Some(event) = Event::of(event) else { return };
         let of_object = self.by_object.entry(uid).or_default();
-        // A failed pull has two events of one reason: the message, and the failure itself. So have volumes: for each, and for all.
-        let is_same = |known: &&mut Event| {
-            known.reason == event.reason
-                && known.field_path == event.field_path
-                && ["Error: ", "Unable to attach"]
-                    .iter()
-                    .all(|start| known.message.starts_with(start) == event.message.starts_with(start))
-        };
+        let is_same = |known: &&mut Event| known.reason == event.reason && known.field_path == event.field_path;
         match of_object.iter_mut().find(is_same) {
             Some(known) if known.at > event.at => {}
             Some(known) => *known = event,

@@ -8,13 +8,12 @@ use serde_json::{Value, json};
 
 use super::{
     containers::Seen,
-    events::Events,
     placement::{NodeRequirements, labels, selected, untolerated},
 };
 use crate::shared::{
     output::first_five,
-    pods::{ClusterPod, SIDECAR_RESOURCES},
-    rules::{self, FixTarget, Names},
+    pods::ClusterPod,
+    rules::{self, Names},
     unread::{Read, Unread},
     windows_build::{Build, LABEL, built_containers},
     world::World,
@@ -39,8 +38,8 @@ const OS: &str = "kubernetes.io/os";
 pub struct Nodes {
     /// `None` if they were not requested, or could not be read.
     pub windows: Option<Vec<Node>>,
-    /// The other nodes with pods: `None` for a node that does not exist.
-    others: BTreeMap<String, Read<Option<Node>>>,
+    /// The nodes with pods: `None` for a node that does not exist.
+    of_pods: BTreeMap<String, Read<Option<Node>>>,
     /// The runtime classes that isolate containers by Hyper-V, as far as they were read.
     pub hyper_v: BTreeSet<String>,
 }
@@ -51,127 +50,230 @@ impl Nodes {
         Self { windows, ..Self::default() }
     }
 
-    /// Reads the nodes of these pods that are not among the Windows nodes.
+    /// Adds the nodes of these pods, and reads those that are not among the Windows nodes.
     pub async fn add(&mut self, world: &World, pods: impl Iterator<Item = &ClusterPod>) {
         let names: BTreeSet<&str> =
             pods.filter_map(ClusterPod::node_name).filter(|name| is_dns_subdomain(name)).collect();
         for name in names {
-            if self.windows.iter().flatten().all(|node| node.metadata.name.as_deref() != Some(name)) {
-                let read = world.find(&format!("/api/v1/nodes/{name}")).await;
-                self.others.insert(name.to_owned(), read);
-            }
+            let known = self.windows.iter().flatten().find(|node| node.metadata.name.as_deref() == Some(name)).cloned();
+            let read = match known {
+                Some(known) => Ok(Some(known)),
+                None => world.find(&format!("/api/v1/nodes/{name}")).await,
+            };
+            self.of_pods.insert(name.to_owned(), read);
         }
     }
 
     /// Why the node of a pod could not be read.
     pub fn unread(&self) -> Option<&Unread> {
-        self.others.values().find_map(|read| read.as_ref().err())
-    }
-
-    fn find(&self, name: &str) -> Result<Option<&Node>, Option<&Unread>> {
-        let known = self.windows.iter().flatten().find(|node| node.metadata.name.as_deref() == Some(name));
-        match (known, self.others.get(name)) {
-            (Some(node), _) => Ok(Some(node)),
-            (None, Some(Ok(node))) => Ok(node.as_ref()),
-            (None, Some(Err(error))) => Err(Some(error)),
-            (None, None) => Err(None),
-        }
+        self.of_pods.values().find_map(|read| read.as_ref().err())
     }
 }
 
-/// The step: why the pod has no node, or cannot run on its node.
-pub fn check(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Check {
-    let Some(name) = pod.node_name() else {
-        // An ended pod without a node names the cause itself.
+impl Seen<'_> {
+    /// The step: why the pod has no node, or cannot run on its node.
+    pub fn scheduled(&self) -> Check {
+        let Self { pod, target, nodes, .. } = self;
+        let Some(name) = pod.node_name() else {
+            // An ended pod without a node names the cause itself.
+            if pod.has_ended() {
+                return Check::pass(SCHEDULING, "not on a node");
+            }
+            let found = self.unscheduled();
+            let is_early = *found.rule == rules::NOT_SCHEDULED && self.is_untried();
+            return Check::found(SCHEDULING, if is_early { self.if_late(found) } else { found });
+        };
+        // An ended pod does not depend on the current state of its node.
         if pod.has_ended() {
-            return Check::pass(SCHEDULING, "not on a node");
+            return Check::pass(SCHEDULING, format!("on {name}"));
         }
-        let found = unscheduled(pod, target, nodes, events);
-        let is_early = *found.rule == rules::NOT_SCHEDULED && is_untried(pod, events);
-        let seen = Seen { pod, target, events };
-        return Check::found(SCHEDULING, if is_early { seen.if_late(found) } else { found });
-    };
-    // An ended pod does not depend on the current state of its node.
-    if pod.has_ended() {
-        return Check::pass(SCHEDULING, format!("on {name}"));
+        // Whether a scheduler, not the template, chose the node.
+        let was_scheduled = pod.condition("PodScheduled").is_some_and(|condition| condition.status == "True");
+        let found = match nodes.of_pods.get(name) {
+            Some(Ok(None)) if pod.phase() == "Pending" && !was_scheduled => {
+                let text = format!("the pod asks for {name} by `nodeName`, and no such node exists");
+                let fix = target.change(&json!({"nodeName": null}));
+                Diagnostic::new(&rules::NODE_NOT_READY, text).with_fix(format!("Let the scheduler choose: {fix}"))
+            }
+            Some(Ok(None)) => {
+                let gone = format!("the pod is on {name}, which does not exist any more");
+                Diagnostic::new(&rules::NODE_NOT_READY, gone).with_fix(GONE)
+            }
+            Some(Ok(Some(node))) => match self.on_node(name, node) {
+                Some(found) => found,
+                None => {
+                    let build = node.metadata.labels.as_ref().and_then(|labels| labels.get(LABEL));
+                    let build = build.map(|build| format!(", which is of {build}")).unwrap_or_default();
+                    return Check::pass(SCHEDULING, format!("on {name}{build}"));
+                }
+            },
+            Some(Err(unread)) => return unread.check(SCHEDULING),
+            None => return Check::pass(SCHEDULING, format!("on {name}")),
+        };
+        Check::found(SCHEDULING, found)
     }
-    let found = match nodes.find(name) {
-        Ok(None) if pod.phase() == "Pending" && !was_scheduled(pod) => {
-            let text = format!("the pod asks for {name} by `nodeName`, and no such node exists");
-            let fix = target.change(&json!({"nodeName": null}));
-            Diagnostic::new(&rules::NODE_NOT_READY, text).with_fix(format!("Let the scheduler choose: {fix}"))
-        }
-        Ok(None) => {
-            let gone = format!("the pod is on {name}, which does not exist any more");
-            Diagnostic::new(&rules::NODE_NOT_READY, gone).with_fix(GONE)
-        }
-        Ok(Some(node)) => match on_node(pod, target, name, node, nodes) {
-            Some(found) => found,
-            None => return Check::pass(SCHEDULING, format!("on {name}{}", of_build(node))),
-        },
-        Err(Some(unread)) => return unread.check(SCHEDULING),
-        Err(None) => return Check::pass(SCHEDULING, format!("on {name}")),
-    };
-    Check::found(SCHEDULING, found)
-}
 
-/// Whether a scheduler, not the template, chose the node.
-fn was_scheduled(pod: &ClusterPod) -> bool {
-    pod.condition("PodScheduled").is_some_and(|condition| condition.status == "True")
-}
+    /// The finding for a pod on a Linux node. `node` is the pod's node.
+    fn linux_node(&self, text: String, node: Option<&str>) -> Diagnostic {
+        let names = Names { target: Some(self.target), node, ..Names::default() };
+        rules::found(&rules::LINUX_NODE, text, &names).with_severity(Severity::Error)
+    }
 
-fn of_build(node: &Node) -> String {
-    labels(node).get(LABEL).map(|build| format!(", which is of {build}")).unwrap_or_default()
+    /// The finding on the node of a pod.
+    fn on_node(&self, name: &str, node: &Node) -> Option<Diagnostic> {
+        let (labels, is_of_windows) = (labels(node), self.pod.admission.uses_gmsa());
+        let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
+        let os = labels.get(OS).or(info.map(|info| &info.operating_system));
+        if let Some(os) = os.filter(|os| is_of_windows && *os != "windows") {
+            let text = format!(
+                "the pod is on {name}, a node with the operating system {os}, on which no Windows container runs"
+            );
+            return Some(self.linux_node(text, Some(name)));
+        }
+        let version = info.map(|info| info.kubelet_version.as_str()).filter(|version| !version.is_empty());
+        if let Some(found) = self.no_tickets_on(name, os.is_some_and(|os| os == "windows"), version) {
+            return Some(found);
+        }
+        if let Some(why) = not_ready(node) {
+            let names = Names { node: Some(name), ..Names::default() };
+            return Some(rules::found(&rules::NODE_NOT_READY, format!("{name} is not ready: {why}"), &names));
+        }
+        // A running pod proves that the node runs its images.
+        let build = Build::of_label(labels.get(LABEL)?).filter(|_| self.pod.phase() != "Running")?;
+        let (container, image) = self.images().into_iter().find(|(_, image)| !build.runs(*image))?;
+        let text = format!("the pod is on {name} of {build}, which does not run the image of {container}, of {image}");
+        let fix = self.on_build().unwrap_or_else(|| {
+            format!("Use an image of {build}, or let the Pod select nodes that run one of {image}.")
+        });
+        Some(error(&rules::WINDOWS_BUILD, text).with_fix(fix))
+    }
+
+    /// The finding for a pod that asks for tickets and never starts on its node: a node of Windows, or one without native sidecars.
+    fn no_tickets_on(&self, name: &str, is_of_windows: bool, version: Option<&str>) -> Option<Diagnostic> {
+        let pod = &self.pod.admission;
+        let is_waiting = self.pod.phase() == "Pending" && !pod.uses_gmsa();
+        pod.asks_tickets_of().next().filter(|_| is_waiting)?;
+        if is_of_windows {
+            let text = format!("the pod is on {name}, a Windows node, and tickets are for Linux pods");
+            let fix = self.target.change(&json!({"nodeSelector": {(OS): "linux"}}));
+            return Some(Diagnostic::new(&rules::TICKETS_IMPOSSIBLE, text).with_fix(fix));
+        }
+        let version = version.filter(|version| !is_at_least(version, 29) && pod.audiences().next().is_some())?;
+        let text = format!(
+            "the kubelet of {name} is {version}: before 1.29 it waits for the end of a sidecar, which does not end"
+        );
+        let fix = format!("Upgrade the kubelet of {name} to 1.29 or later, or have the Pod select other nodes.");
+        Some(Diagnostic::new(&rules::TICKETS_IMPOSSIBLE, text).with_fix(fix))
+    }
+
+    /// The images with a known build that need a node of certain builds, each with its container.
+    fn images(&self) -> Vec<(String, Build)> {
+        let Some(spec) = &self.pod.object.spec else { return Vec::new() };
+        if spec.runtime_class_name.as_ref().is_some_and(|class| self.nodes.hyper_v.contains(class)) {
+            return Vec::new();
+        }
+        let image = |slot: Slot<'_>| {
+            let containers = match slot.kind {
+                SlotKind::InitContainer => spec.init_containers.as_deref()?,
+                SlotKind::Container => &spec.containers,
+                SlotKind::Pod | SlotKind::EphemeralContainer => return None,
+            };
+            let image = containers.get(slot.index)?.image.as_deref()?;
+            Some((format!("{} {:?}", slot.kind, slot.owner), Build::of_image(image)?))
+        };
+        built_containers(&self.pod.admission).filter_map(image).collect()
+    }
+
+    /// Whether a node of this build runs all images of the pod.
+    fn runs_images(&self, build: Build) -> bool {
+        self.images().iter().all(|(_, image)| build.runs(*image))
+    }
+
+    /// The change that brings the pod to nodes that run its images: those that it selects but for their build, or else without the labels
+    /// that keep it from them. The oldest of several builds is the closest to the images.
+    fn on_build(&self) -> Option<String> {
+        let spec = self.pod.object.spec.as_ref()?;
+        let required = NodeRequirements::of_spec(spec);
+        let fitting = self.nodes.windows.iter().flatten().filter_map(|node| {
+            let build = build_of(node).filter(|build| self.runs_images(*build))?;
+            let labels = required.missing(node)?.filter(|key| ![OS, LABEL].contains(key)).collect::<Vec<_>>();
+            // A runtime class may have added them.
+            let can_go = labels.is_empty() || spec.runtime_class_name.is_none();
+            (can_go && untolerated(spec, node).is_empty()).then_some((labels, build))
+        });
+        let (labels, build) = fitting.min_by_key(|(labels, build)| (labels.len(), *build))?;
+        let mut selector = BTreeMap::from([(OS, json!("windows")), (LABEL, json!(build.to_string()))]);
+        selector.extend(labels.into_iter().map(|label| (label, Value::Null)));
+        Some(self.target.change(&json!({"nodeSelector": selector})))
+    }
+
+    /// Whether no scheduler has tried to find a node for the pod.
+    pub fn is_untried(&self) -> bool {
+        self.scheduler_says().is_none()
+    }
+
+    /// The finding for a pod without a node.
+    fn unscheduled(&self) -> Diagnostic {
+        let said = self.scheduler_says().unwrap_or("the scheduler has not tried it");
+        let text = format!("the pod is not on a node: {said}");
+        self.misfit(&text).unwrap_or_else(|| rules::found(&rules::NOT_SCHEDULED, &text, &self.names()))
+    }
+
+    /// Why none of the Windows nodes is for the pod, as far as they are known. `text` is what else is known.
+    pub fn misfit(&self, text: &str) -> Option<Diagnostic> {
+        let windows = self.nodes.windows.as_ref().filter(|_| self.pod.admission.uses_gmsa())?;
+        let spec = self.pod.object.spec.as_ref()?;
+        if windows.is_empty() {
+            return Some(error(&rules::WINDOWS_NODES, format!("{text}; the cluster has no Windows node")));
+        }
+        let selected = selected(spec, windows);
+        if selected.is_empty() {
+            return Some(self.unselected(spec, windows, text));
+        }
+        // The scheduler does not always name the taint.
+        let tainted: Vec<_> = selected.iter().map(|node| (*node, untolerated(spec, node))).collect();
+        if tainted.iter().any(|(_, taints)| taints.is_empty()) {
+            return None;
+        }
+        let runs = |node: &Node| build_of(node).is_none_or(|build| self.runs_images(build));
+        let Some((node, taints)) = tainted.iter().find(|(node, _)| runs(node)) else {
+            let text = format!("{text}; the nodes that it selects do not run its images");
+            return Some(error(&rules::WINDOWS_BUILD, text).fixed(self.on_build()));
+        };
+        let name = node.metadata.name.as_deref().unwrap_or_default();
+        let shown = first_five(taints.iter().map(|taint| format!("{}:{}", taint.key, taint.effect)));
+        let text = format!("{text}; {name} has the taint {shown}, which the pod does not tolerate");
+        let is_condition = taints.iter().any(|taint| taint.key.starts_with("node.kubernetes.io/"));
+        let rule = if is_condition { &rules::NODE_NOT_READY } else { &rules::NODE_TAINT };
+        Some(rules::found(rule, text, &Names { node: Some(name), ..Names::default() }))
+    }
+
+    fn scheduler_says(&self) -> Option<&str> {
+        let condition = self.pod.condition("PodScheduled").and_then(|condition| condition.message.as_deref());
+        let event = || Some(self.newest(|event| event.reason == "FailedScheduling")?.message.as_str());
+        condition.filter(|said| !said.is_empty()).or_else(event)
+    }
+
+    /// The finding that the pod selects no Windows node.
+    fn unselected(&self, spec: &PodSpec, windows: &[Node], text: &str) -> Diagnostic {
+        let label = |key: &str| spec.node_selector.as_ref().and_then(|labels| labels.get(key));
+        if label(OS).is_some_and(|os| os != "windows") {
+            return self.linux_node(format!("{text}; it selects nodes that are not for Windows"), None);
+        }
+        let builds: BTreeSet<Build> = windows.iter().filter_map(build_of).collect();
+        let builds: Vec<String> = builds.iter().map(Build::to_string).collect();
+        if let Some(selected) = label(LABEL).filter(|selected| !builds.contains(selected)) {
+            let builds = first_five(&builds);
+            let text = format!("{text}; it selects nodes of {selected}, and the Windows nodes are of {builds}");
+            let fix = format!("Add a node of {selected}, or use an image that runs on {builds} and select that.");
+            return error(&rules::WINDOWS_BUILD, text).with_fix(fix);
+        }
+        Diagnostic::new(&rules::NODE_SELECTOR, format!("{text}; it selects none of the Windows nodes"))
+    }
 }
 
 fn error(rule: &'static Rule, text: String) -> Diagnostic {
     Diagnostic::new(rule, text).with_severity(Severity::Error)
-}
-
-/// The finding for a pod on a Linux node. `node` is the pod's node.
-fn linux_node(text: String, target: FixTarget<'_>, node: Option<&str>) -> Diagnostic {
-    let names = Names { target: Some(target), node, ..Names::default() };
-    rules::found(&rules::LINUX_NODE, text, &names).with_severity(Severity::Error)
-}
-
-/// The finding on the node of a pod.
-fn on_node(pod: &ClusterPod, target: FixTarget<'_>, name: &str, node: &Node, nodes: &Nodes) -> Option<Diagnostic> {
-    let (status, labels, is_of_windows) = (node.status.as_ref(), labels(node), pod.admission.uses_gmsa());
-    let info = status.and_then(|status| status.node_info.as_ref()).map(|info| &info.operating_system);
-    if let Some(os) = labels.get(OS).or(info).filter(|os| is_of_windows && *os != "windows") {
-        let text =
-            format!("the pod is on {name}, a node with the operating system {os}, on which no Windows container runs");
-        return Some(linux_node(text, target, Some(name)));
-    }
-    if let Some(found) = no_tickets_on(pod, target, name, node) {
-        return Some(found);
-    }
-    if let Some(why) = not_ready(node) {
-        let names = Names { node: Some(name), ..Names::default() };
-        return Some(rules::found(&rules::NODE_NOT_READY, format!("{name} is not ready: {why}"), &names));
-    }
-    let build = Build::of_label(labels.get(LABEL)?)?;
-    // A running pod proves that the node runs its images.
-    (pod.phase() != "Running").then(|| other_build(pod, target, name, build, nodes)).flatten()
-}
-
-/// The finding for a pod that asks for tickets and never starts on its node: a node of Windows, or one without native sidecars.
-fn no_tickets_on(pod: &ClusterPod, target: FixTarget<'_>, name: &str, node: &Node) -> Option<Diagnostic> {
-    let is_waiting = pod.phase() == "Pending" && !pod.admission.uses_gmsa();
-    pod.admission.asks_tickets_of().next().filter(|_| is_waiting)?;
-    let info = node.status.as_ref()?.node_info.as_ref();
-    if labels(node).get(OS).or(info.map(|info| &info.operating_system)).is_some_and(|os| os == "windows") {
-        let text = format!("the pod is on {name}, a Windows node, and tickets are for Linux pods");
-        let fix = target.change(&json!({"nodeSelector": {(OS): "linux"}}));
-        return Some(Diagnostic::new(&rules::TICKETS_IMPOSSIBLE, text).with_fix(fix));
-    }
-    let version = info.map(|info| info.kubelet_version.as_str()).filter(|version| !version.is_empty())?;
-    let text = format!(
-        "the kubelet of {name} is {version}: before 1.29 it waits for the end of a sidecar, which does not end"
-    );
-    let fix = format!("Upgrade the kubelet of {name} to 1.29 or later, or have the Pod select other nodes.");
-    let found = Diagnostic::new(&rules::TICKETS_IMPOSSIBLE, text).with_fix(fix);
-    Some(found).filter(|_| !is_at_least(version, 29) && pod.admission.audiences().next().is_some())
 }
 
 /// Why a node is not ready.
@@ -181,130 +283,6 @@ pub fn not_ready(node: &Node) -> Option<&str> {
     Some(ready.message.as_deref().or(ready.reason.as_deref()).unwrap_or("its kubelet does not say why"))
 }
 
-/// The images with a known build that need a node of certain builds, each with its container.
-fn images(pod: &ClusterPod, nodes: &Nodes) -> Vec<(String, Build)> {
-    let Some(spec) = &pod.object.spec else { return Vec::new() };
-    if spec.runtime_class_name.as_ref().is_some_and(|class| nodes.hyper_v.contains(class)) {
-        return Vec::new();
-    }
-    let image = |slot: Slot<'_>| {
-        let containers = match slot.kind {
-            SlotKind::InitContainer => spec.init_containers.as_deref()?,
-            SlotKind::Container => &spec.containers,
-            SlotKind::Pod | SlotKind::EphemeralContainer => return None,
-        };
-        let image = containers.get(slot.index)?.image.as_deref()?;
-        Some((format!("{} {:?}", slot.kind, slot.owner), Build::of_image(image)?))
-    };
-    built_containers(&pod.admission).filter_map(image).collect()
-}
-
-/// The finding for an image that the node cannot run.
-fn other_build(pod: &ClusterPod, target: FixTarget<'_>, name: &str, build: Build, nodes: &Nodes) -> Option<Diagnostic> {
-    let (container, image) = images(pod, nodes).into_iter().find(|(_, image)| !build.runs(*image))?;
-    let text = format!("the pod is on {name} of {build}, which does not run the image of {container}, of {image}");
-    let fix = on_build(pod, target, nodes)
-        .unwrap_or_else(|| format!("Use an image of {build}, or let the Pod select nodes that run one of {image}."));
-    Some(error(&rules::WINDOWS_BUILD, text).with_fix(fix))
-}
-
-/// Whether a node of this build runs all images of the pod.
-fn runs_images(pod: &ClusterPod, nodes: &Nodes, build: Build) -> bool {
-    images(pod, nodes).iter().all(|(_, image)| build.runs(*image))
-}
-
-/// The change that brings the pod to nodes that run its images: those that it selects but for their build, or else without the labels
-/// that keep it from them. The oldest of several builds is the closest to the images.
-fn on_build(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes) -> Option<String> {
-    let spec = pod.object.spec.as_ref()?;
-    let required = NodeRequirements::of_spec(spec);
-    let fitting = nodes.windows.iter().flatten().filter_map(|node| {
-        let build = build_of(node).filter(|build| runs_images(pod, nodes, *build))?;
-        let labels = required.missing(node)?.filter(|key| ![OS, LABEL].contains(key)).collect::<Vec<_>>();
-        // A runtime class may have added them.
-        let can_go = labels.is_empty() || spec.runtime_class_name.is_none();
-        (can_go && untolerated(spec, node).is_empty()).then_some((labels, build))
-    });
-    let (labels, build) = fitting.min_by_key(|(labels, build)| (labels.len(), *build))?;
-    let mut selector = BTreeMap::from([(OS, json!("windows")), (LABEL, json!(build.to_string()))]);
-    selector.extend(labels.into_iter().map(|label| (label, Value::Null)));
-    Some(target.change(&json!({"nodeSelector": selector})))
-}
-
 fn build_of(node: &Node) -> Option<Build> {
     Build::of_label(node.metadata.labels.as_ref()?.get(LABEL)?)
-}
-
-/// Whether no scheduler has tried to find a node for the pod.
-pub fn is_untried(pod: &ClusterPod, events: &Events) -> bool {
-    scheduler_says(pod, events).is_none()
-}
-
-/// The finding for a pod without a node.
-fn unscheduled(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Diagnostic {
-    let said = scheduler_says(pod, events).unwrap_or("the scheduler has not tried it");
-    let text = format!("the pod is not on a node: {said}");
-    misfit(pod, target, nodes, &text).unwrap_or_else(|| {
-        let (namespace, name) = pod.place();
-        let names = Names { namespace: Some(namespace), pod_name: Some(name), ..Names::default() };
-        let found = rules::found(&rules::NOT_SCHEDULED, &text, &names);
-        let has_sidecar = pod.admission.tickets().is_some() && said.contains("Insufficient");
-        if has_sidecar { found.clone().with_fix(format!("{} {SIDECAR_RESOURCES}", found.remedy())) } else { found }
-    })
-}
-
-/// Why none of the Windows nodes is for the pod, as far as they are known. `text` is what else is known.
-pub fn misfit(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, text: &str) -> Option<Diagnostic> {
-    let windows = nodes.windows.as_ref().filter(|_| pod.admission.uses_gmsa())?;
-    let spec = pod.object.spec.as_ref()?;
-    if windows.is_empty() {
-        return Some(error(&rules::WINDOWS_NODES, format!("{text}; the cluster has no Windows node")));
-    }
-    let selected = selected(spec, windows);
-    if selected.is_empty() {
-        return Some(unselected(spec, windows, text, target));
-    }
-    // The scheduler does not always name the taint.
-    let tainted: Vec<_> = selected.iter().map(|node| (*node, untolerated(spec, node))).collect();
-    if tainted.iter().any(|(_, taints)| taints.is_empty()) {
-        return None;
-    }
-    let runs = |node: &Node| build_of(node).is_none_or(|build| runs_images(pod, nodes, build));
-    let Some((node, taints)) = tainted.iter().find(|(node, _)| runs(node)) else {
-        let text = format!("{text}; the nodes that it selects do not run its images");
-        return Some(error(&rules::WINDOWS_BUILD, text).fixed(on_build(pod, target, nodes)));
-    };
-    let name = node.metadata.name.as_deref().unwrap_or_default();
-    let shown = first_five(taints.iter().map(|taint| format!("{}:{}", taint.key, taint.effect)));
-    let text = format!("{text}; {name} has the taint {shown}, which the pod does not tolerate");
-    let is_condition = taints.iter().any(|taint| taint.key.starts_with("node.kubernetes.io/"));
-    let rule = if is_condition { &rules::NODE_NOT_READY } else { &rules::NODE_TAINT };
-    Some(rules::found(rule, text, &Names { node: Some(name), ..Names::default() }))
-}
-
-fn scheduler_says<'e>(pod: &'e ClusterPod, events: &'e Events) -> Option<&'e str> {
-    let said = pod
-        .condition("PodScheduled")
-        .and_then(|condition| condition.message.as_deref())
-        .filter(|said| !said.is_empty());
-    let uid = pod.object.metadata.uid.as_deref().unwrap_or_default();
-    let event = || events.newest(uid, |event| event.reason == "FailedScheduling").map(|event| event.message.as_str());
-    said.or_else(event)
-}
-
-/// The finding that the pod selects no Windows node.
-fn unselected(spec: &PodSpec, windows: &[Node], text: &str, target: FixTarget<'_>) -> Diagnostic {
-    let label = |key: &str| spec.node_selector.as_ref().and_then(|labels| labels.get(key));
-    if label(OS).is_some_and(|os| os != "windows") {
-        return linux_node(format!("{text}; it selects nodes that are not for Windows"), target, None);
-    }
-    let builds: BTreeSet<Build> = windows.iter().filter_map(build_of).collect();
-    let builds: Vec<String> = builds.iter().map(Build::to_string).collect();
-    if let Some(selected) = label(LABEL).filter(|selected| !builds.contains(selected)) {
-        let builds = first_five(&builds);
-        let text = format!("{text}; it selects nodes of {selected}, and the Windows nodes are of {builds}");
-        let fix = format!("Add a node of {selected}, or use an image that runs on {builds} and select that.");
-        return error(&rules::WINDOWS_BUILD, text).with_fix(fix);
-    }
-    Diagnostic::new(&rules::NODE_SELECTOR, format!("{text}; it selects none of the Windows nodes"))
 }

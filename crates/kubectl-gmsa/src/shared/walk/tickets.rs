@@ -100,15 +100,17 @@ fn answer(line: &str) -> Option<LoggedAnswer> {
 pub async fn add(world: &World, pod: &ClusterPod, target: FixTarget<'_>, steps: &mut Vec<Check>) {
     let status = pod.object.status.as_ref().and_then(|status| status.init_container_statuses.as_ref());
     let sidecar = status.into_iter().flatten().find(|container| container.name == SIDECAR);
+    let (namespace, name) = pod.place();
+    if !is_dns_label(namespace) || !is_dns_subdomain(name) {
+        return;
+    }
     if let Some(ended) = sidecar.filter(|sidecar| !is_running(sidecar)) {
         return add_end(world, pod, target, ended, steps).await;
     }
     let is_unstarted = sidecar.is_some_and(|sidecar| sidecar.started == Some(false));
     let waits = is_unstarted && steps.last().is_some_and(|last| last.about == INIT && last.result.is_err());
     let runs = pod.phase() == "Running" && !steps.iter().any(is_cause);
-    let (namespace, name) = pod.place();
-    let are_names = is_dns_label(namespace) && is_dns_subdomain(name);
-    if pod.admission.audiences().next().is_none() || !are_names || !(runs || waits) {
+    if pod.admission.audiences().next().is_none() || !(runs || waits) {
         return;
     }
     let log = if sidecar.is_some() { world.text(&log(namespace, name)).await } else { Ok(String::new()) };
@@ -146,15 +148,13 @@ async fn add_end(
     steps: &mut [Check],
 ) {
     let has_ended = |state: &Option<ContainerState>| state.as_ref().is_some_and(|state| state.terminated.is_some());
-    let (namespace, name) = pod.place();
     let Some(Check { about: INIT, result: Err(found) }) = steps.last_mut() else { return };
-    if !(has_ended(&sidecar.state) || has_ended(&sidecar.last_state))
-        || !is_dns_label(namespace)
-        || !is_dns_subdomain(name)
-    {
-        return;
-    }
-    let previous = if has_ended(&sidecar.state) { "" } else { "&previous=true" };
+    let previous = match (has_ended(&sidecar.state), has_ended(&sidecar.last_state)) {
+        (true, _) => "",
+        (false, true) => "&previous=true",
+        (false, false) => return,
+    };
+    let (namespace, name) = pod.place();
     // Without the log, the exit code is what is known.
     let Ok(log) = world.text(&format!("{}{previous}", log(namespace, name))).await else { return };
     let Some(line) = log.lines().map(str::trim).rfind(|line| !line.is_empty()) else { return };

@@ -44,7 +44,7 @@ impl Maker {
 
     /// The message of its condition `ReplicaFailure`.
     pub fn failure(&self) -> Option<&str> {
-        self.object.says("ReplicaFailure")
+        self.object.says("ReplicaFailure", "True")
     }
 
     /// Whether pods are missing: not created yet, or refused.
@@ -67,7 +67,7 @@ pub struct WorkloadTree {
     /// A pod of its template, in the form that its controller creates.
     pub template: NewPod,
     pub object: Rc<ClusterWorkload>,
-    /// The newest comes last.
+    /// The newest comes last: the others, ReplicaSets of a Deployment, are being replaced.
     pub makers: Vec<Maker>,
 }
 
@@ -84,6 +84,19 @@ impl WorkloadTree {
 
     pub fn pods(&self) -> impl Iterator<Item = &ClusterPod> {
         self.makers.iter().flat_map(|maker| &maker.pods)
+    }
+
+    /// Its pods whose labels both select, it and their maker: any user who may create pods can name any controller.
+    pub fn into_verified_pods(self) -> impl Iterator<Item = ClusterPod> {
+        let Self { object: top, makers, .. } = self;
+        makers.into_iter().flat_map(move |Maker { object, pods }| {
+            let top = Rc::clone(&top);
+            let is_selected = move |pod: &ClusterPod| {
+                let labels = pod.object.metadata.labels.clone().unwrap_or_default();
+                top.selects(&labels) && object.selects(&labels)
+            };
+            pods.into_iter().filter(is_selected)
+        })
     }
 
     /// The number of its active pods.
@@ -120,11 +133,10 @@ impl WorkloadTree {
         self.running().wanted()
     }
 
-    /// Why it has given up: the message of a failed Job.
-    pub fn given_up(&self) -> Option<&str> {
-        let object = self.running();
-        let failed = || object.says("Failed").or_else(|| object.says("FailureTarget"));
-        if object.kind.runs_to_completion() { failed() } else { None }
+    /// What its controller reports: that a Job has failed, or that a rollout does not go on.
+    pub fn complaint(&self) -> Option<&str> {
+        let conditions = [("Failed", "True"), ("FailureTarget", "True"), ("Progressing", "False")];
+        conditions.into_iter().find_map(|(condition, status)| self.running().says(condition, status))
     }
 
     /// Whether the pod is of an older template, and is replaced only after it is deleted: a StatefulSet waits for a pod that does not run.
@@ -151,20 +163,12 @@ impl WorkloadTree {
         run.map_or(&*self.object, |run| &*run.object)
     }
 
-    /// The current makers: only the newest ReplicaSet of a Deployment, because the others are being replaced.
-    pub fn current(&self) -> &[Maker] {
-        match self.makers.as_slice() {
-            [.., last] if self.kind.has_revisions() => std::slice::from_ref(last),
-            all => all,
-        }
-    }
-
     /// Whether pods are missing now.
     pub fn lacks(&self) -> bool {
         let (wanted, _) = self.wanted();
         // Where there are revisions, the newest decides: a rollout may have fewer pods for a while.
         let is_short = !self.kind.has_revisions() && self.has() < wanted;
-        wanted > 0 && (is_short || self.current().iter().any(Maker::lacks))
+        wanted > 0 && (is_short || self.makers.last().is_some_and(Maker::lacks))
     }
 }
 

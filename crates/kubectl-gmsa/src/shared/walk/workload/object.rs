@@ -7,13 +7,13 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, Time},
 };
 use kube::core::{Selector, SelectorExt as _};
-use serde::{Deserialize, Deserializer, de::Error as _};
+use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use crate::shared::{
     admission::NewPod,
     kinds::Kind,
-    unread::Read,
+    unread::{Read, Unread},
     world::{Owned, World},
 };
 use gmsa_core::admission::{
@@ -35,20 +35,6 @@ pub struct ClusterWorkload {
     status: Reported,
     /// Its pod template; the whole object if the way to the template cannot be read.
     template: Result<Option<Box<RawValue>>, Box<RawValue>>,
-}
-
-/// The same without its kind, because list items have no `kind`, and as its JSON.
-struct WorkloadItem {
-    fields: Fields,
-    json: Box<RawValue>,
-}
-
-impl<'de> Deserialize<'de> for WorkloadItem {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        let json = Box::<RawValue>::deserialize(input)?;
-        let fields = serde_json::from_str(json.get()).map_err(D::Error::custom)?;
-        Ok(Self { fields, json })
-    }
 }
 
 #[derive(Deserialize)]
@@ -97,7 +83,6 @@ pub enum Idle {
     Suspended,
     NoJobYet,
     Complete,
-    NothingLeft,
 }
 
 impl Idle {
@@ -109,7 +94,6 @@ impl Idle {
             Self::Suspended => "it is suspended",
             Self::NoJobYet => "it has started no Job yet",
             Self::Complete => "it is complete",
-            Self::NothingLeft => "nothing is left to do",
         }
     }
 }
@@ -117,43 +101,34 @@ impl Idle {
 impl ClusterWorkload {
     /// Reads a workload; `None` if it does not exist.
     pub async fn find(world: &World, kind: Kind, namespace: &str, name: &str) -> Read<Option<Self>> {
-        let found = world.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
-        Ok(found.map(|found| Self::of(kind, found)))
+        let path = format!("{}/{name}", kind.collection(Some(namespace)));
+        let found: Option<Box<RawValue>> = world.find(&path).await?;
+        found.map(|json| Self::of(kind, &json).map_err(|error| Unread::of("get", &path, &error.into()))).transpose()
     }
 
     /// Reads the workloads of one kind, in a namespace or in all.
     pub async fn list(world: &World, kind: Kind, namespace: Option<&str>) -> Read<Vec<Self>> {
-        let found: Vec<WorkloadItem> = world.list(&kind.collection(namespace)).await?;
-        Ok(found.into_iter().map(|found| Self::of(kind, found)).collect())
+        let path = kind.collection(namespace);
+        let items = world.items(&path).await?;
+        let read = items.iter().map(|json| Self::of(kind, json)).collect::<Result<_, _>>();
+        read.map_err(|error| Unread::of("list", &path, &error.into()))
     }
 
-    fn of(kind: Kind, WorkloadItem { fields: Fields { metadata, spec, status }, json }: WorkloadItem) -> Self {
-        let template = match kind.template_in(json.get()) {
-            Ok(template) => Ok(template.map(ToOwned::to_owned)),
-            Err(_) => Err(json),
-        };
-        Self { kind, metadata, spec, status, template }
+    /// List items have no `kind`.
+    fn of(kind: Kind, json: &RawValue) -> Result<Self, serde_json::Error> {
+        let Fields { metadata, spec, status } = serde_json::from_str(json.get())?;
+        let template = kind.template_in(json.get()).map(|template| template.map(ToOwned::to_owned));
+        Ok(Self { kind, metadata, spec, status, template: template.map_err(|_| json.to_owned()) })
     }
 
     pub fn uid(&self) -> &str {
         self.metadata.uid.as_deref().unwrap_or_default()
     }
 
-    fn condition(&self, name: &str) -> Option<&DeploymentCondition> {
-        self.status.conditions.iter().find(|condition| condition.type_ == name && condition.status == "True")
-    }
-
-    /// The message of a condition that is true.
-    pub fn says(&self, condition: &str) -> Option<&str> {
-        self.condition(condition).map(|found| found.message.as_deref().unwrap_or_default())
-    }
-
-    /// The message of a rollout beyond its `progressDeadlineSeconds`.
-    pub fn stuck(&self) -> Option<&str> {
-        let is_stuck = |condition: &&DeploymentCondition| {
-            condition.type_ == "Progressing" && condition.reason.as_deref() == Some("ProgressDeadlineExceeded")
-        };
-        self.status.conditions.iter().find(is_stuck).map(|found| found.message.as_deref().unwrap_or_default())
+    /// The message of a condition with this status.
+    pub fn says(&self, condition: &str, status: &str) -> Option<&str> {
+        let is_it = |found: &&DeploymentCondition| found.type_ == condition && found.status == status;
+        self.status.conditions.iter().find(is_it).map(|found| found.message.as_deref().unwrap_or_default())
     }
 
     /// Whether its rollout is paused.
@@ -204,12 +179,12 @@ impl ClusterWorkload {
             }
             PodCount::Runs if spec.suspend => (0, Idle::Suspended),
             PodCount::Runs => (0, Idle::NoJobYet),
-            PodCount::Completions if self.condition("Complete").is_some() => (0, Idle::Complete),
+            PodCount::Completions if self.says("Complete", "True").is_some() => (0, Idle::Complete),
             PodCount::Completions if spec.suspend => (0, Idle::Suspended),
             PodCount::Completions => {
                 let at_once = spec.parallelism.unwrap_or(1);
                 let left = |all: usize| all.saturating_sub(status.succeeded.unwrap_or(0));
-                (spec.completions.map_or(at_once, |all| left(all).min(at_once)), Idle::NothingLeft)
+                (spec.completions.map_or(at_once, |all| left(all).min(at_once)), Idle::Complete)
             }
         }
     }
