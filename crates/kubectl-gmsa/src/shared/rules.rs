@@ -2,7 +2,7 @@
 //!
 //! What a rule means, its remedies, the words in which others report it and the code that finds them in a text are in `crates/rules`;
 //! `CONTRIBUTING.md` says how to add a message or a rule. Here is what knows objects of a cluster:
-//! - for a message in an event, the reason of the event is in `REASONS` of `shared/walk/events.rs`, or `why` does not see it;
+//! - for a message in an event about a missing sandbox, the reason of the event is in `OF_SANDBOX` of `shared/walk/events.rs`;
 //! - a remedy that the code makes of names is in `computed.rs`.
 //!
 //! A remedy is a template: [`Names`] replace `SPEC`, `NODE` and others in its commands. Every command that judges a message calls

@@ -68,23 +68,21 @@ fn place(node: Node, options: &Options) -> anyhow::Result<ProbeNode> {
     let is_cordoned = node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true));
     let name = node.metadata.name.clone().context("a node has no name")?;
     let names = Names { node: Some(&name), ..Names::default() };
-    let mut found =
-        not_ready(&node).map(|why| rules::found(&rules::NODE_NOT_READY, format!("is not ready: {why}"), &names));
-    if is_cordoned && found.is_none() {
-        let cordoned = Diagnostic::new(&rules::NOT_CHECKED, "is cordoned, so no pod is scheduled to it");
-        found = Some(cordoned.with_fix("Uncordon it, or choose another node with --node."));
-    }
     let image = image(options, build);
-    if image.is_none() {
-        let text = "no image of Windows Server Core is known for its build";
-        found.get_or_insert_with(|| Diagnostic::new(&rules::NOT_CHECKED, text).with_fix("Choose one with --image."));
-    }
-    if let (Some(build), Some(of_image)) = (build, image.as_deref().and_then(Build::of_image))
-        && !build.runs(of_image)
-    {
-        let text = format!("is of build {build} and does not run an image of build {of_image}");
-        found.get_or_insert_with(|| Diagnostic::new(&rules::IMAGE_MISMATCH, text).with_severity(Severity::Error));
-    }
+    let builds = build.zip(image.as_deref().and_then(Build::of_image)).filter(|(build, image)| !build.runs(*image));
+    let not_checked = |text: &str, fix: &str| Diagnostic::new(&rules::NOT_CHECKED, text).with_fix(fix);
+    let cordoned =
+        || not_checked("is cordoned, so no pod is scheduled to it", "Uncordon it, or choose another node with --node.");
+    let unknown = || not_checked("no image of Windows Server Core is known for its build", "Choose one with --image.");
+    let found = not_ready(&node)
+        .map(|why| rules::found(&rules::NODE_NOT_READY, format!("is not ready: {why}"), &names))
+        .or_else(|| is_cordoned.then(cordoned))
+        .or_else(|| image.is_none().then(unknown))
+        .or_else(|| {
+            let (build, image) = builds?;
+            let text = format!("is of build {build} and does not run an image of build {image}");
+            Some(Diagnostic::new(&rules::IMAGE_MISMATCH, text).with_severity(Severity::Error))
+        });
     let taints = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
     Ok(ProbeNode { node: Some(name), taints, image: image.unwrap_or_default(), fault: found })
 }

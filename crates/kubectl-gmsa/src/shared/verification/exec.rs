@@ -2,7 +2,7 @@
 //!
 //! Invariants: a command runs without a shell; its time and the size of its output are limited.
 
-use std::time::Duration;
+use std::{borrow::Borrow, time::Duration};
 
 use futures::future::OptionFuture;
 use k8s_openapi::{api::core::v1, apimachinery::pkg::apis::meta::v1::Status};
@@ -56,7 +56,7 @@ impl Executor {
     }
 
     /// The answer of a command that has ended.
-    pub async fn run(&self, command: &[String]) -> Result<CommandOutput, NotRun> {
+    pub async fn run(&self, command: &[impl Borrow<str>]) -> Result<CommandOutput, NotRun> {
         let (shown, limit) = (command.join(" "), self.limit.as_secs());
         progress::doing(&format!("running {shown} in the container"));
         let failed = |why: String| {
@@ -64,9 +64,10 @@ impl Executor {
             Err(NotRun::Failed(Box::new(not_checked(&format!("{shown} could not be run: {why}"), fix))))
         };
         let pods: Api<v1::Pod> = Api::namespaced(self.client.clone(), &self.namespace);
+        let words: Vec<String> = command.iter().map(|word| word.borrow().to_owned()).collect();
         let attach = AttachParams::default().container(&self.container).stdin(false).stdout(true).stderr(true);
         // The client repeats a request that an overloaded API server refuses, which must not look like a command that hangs.
-        let process = match timeout(self.limit, pods.exec(&self.pod, command, &attach)).await {
+        let process = match timeout(self.limit, pods.exec(&self.pod, words, &attach)).await {
             Ok(Ok(process)) => process,
             Ok(Err(Error::Api(status))) if status.code == 403 => {
                 return Err(NotRun::Failed(Box::new(self.forbidden(&status.message))));

@@ -65,7 +65,7 @@ pub(super) async fn of_container(
         return checks;
     }
     let of_sidecar = Executor { container: SIDECAR.to_owned(), ..executor.clone() };
-    let state = match of_sidecar.run(&words(&["/gmsa-tickets", "agent", "ready", "--json"])).await {
+    let state = match of_sidecar.run(&["/gmsa-tickets", "agent", "ready", "--json"]).await {
         Ok(answer) => answer.printed.lines().find_map(|line| serde_json::from_str::<AgentState>(line).ok()),
         Err(failed @ NotRun::Failed(_)) => {
             checks.push(failed.check(CONTAINER));
@@ -86,10 +86,6 @@ pub(super) async fn of_container(
         None => checks.extend(client(executor, name, &kept, service).await),
     }
     checks
-}
-
-fn words(command: &[&str]) -> Vec<String> {
-    command.iter().map(|word| (*word).to_owned()).collect()
 }
 
 impl AgentState {
@@ -125,7 +121,7 @@ async fn client(executor: &Executor, name: &str, kept: &KeptTickets, service: Op
     let of_service = service.or(listed).map(|service| vec!["kvno", service]);
     for command in [vec!["klist", "-e"]].into_iter().chain(of_service) {
         let shown = command.join(" ");
-        let check = match executor.run(&words(&command)).await {
+        let check = match executor.run(&command).await {
             // Some container runtimes answer as a shell does.
             Err(NotRun::Absent(_)) | Ok(CommandOutput { exit: 126 | 127, .. }) => break,
             Ok(answer) if answer.exit != 0 => {

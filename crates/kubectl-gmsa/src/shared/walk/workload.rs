@@ -4,17 +4,16 @@
 //! the controller that it names, if `uid` and namespace match.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap},
     rc::Rc,
 };
 
 use futures::future::join_all;
-use k8s_openapi::{api::core::v1::PodSpec, apimachinery::pkg::apis::meta::v1::ObjectMeta};
-use serde::Deserialize as _;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::value::RawValue;
 
 use crate::shared::{
-    admission::NewPod,
+    admission::{NewPod, Part},
     kinds::{Kind, controller_of},
     pods::ClusterPod,
     rules::FixTarget,
@@ -147,14 +146,12 @@ impl WorkloadTree {
         if let Some(is_old) = self.object.is_older(&pod.object.metadata) {
             return is_old;
         }
-        let template = self.template.json.get("spec").and_then(|spec| PodSpec::deserialize(spec).ok());
-        let Some((template, spec)) = template.zip(pod.object.spec.as_ref()) else { return false };
-        let images = |of: &PodSpec| {
-            let named = of.containers.iter().filter_map(|one| Some((one.name.clone(), one.image.clone()?)));
-            named.collect::<BTreeMap<_, _>>()
+        let old = || pod.object.spec.iter().flat_map(|spec| &spec.containers);
+        let is_other = |new: Part<'_>| {
+            let mut same = old().filter(|old| old.name == new.text("name") && new.has("image"));
+            same.any(|old| old.image.as_deref().is_some_and(|image| image != new.text("image")))
         };
-        let (old, new) = (images(spec), images(&template));
-        new.iter().any(|(name, image)| old.get(name).is_some_and(|old| old != image))
+        self.template.root().list("spec/containers").any(is_other)
     }
 
     /// The object that says how many pods it wants: itself, or the newest Job of a `CronJob`.
