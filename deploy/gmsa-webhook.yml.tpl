@@ -572,7 +572,7 @@ webhooks:
                 + (has(spec.initContainers) ? spec.initContainers : []) + (has(spec.ephemeralContainers) ? spec.ephemeralContainers : []))
                 .exists(s, has(s.securityContext) && has(s.securityContext.windowsOptions)
                   && (has(s.securityContext.windowsOptions.gmsaCredentialSpecName) || has(s.securityContext.windowsOptions.gmsaCredentialSpec))))
-              || has(workload.template.metadata) && (has(workload.template.metadata.annotations) && 'gmsa-webhook/tickets' in workload.template.metadata.annotations)))
+              || has(workload.template.metadata) && (has(workload.template.metadata.annotations) && ['gmsa-webhook/tickets', 'gmsa-webhook/keytab'].exists(own, own in workload.template.metadata.annotations))))
       - name: has-no-controller
         expression: |-
           !(has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(owner, has(owner.controller) && owner.controller))

@@ -1255,6 +1255,7 @@ RuleEntry { rule: &core::CONTENTS_WITHOUT_NAME, words: &[
 ] },
 RuleEntry { rule: &core::NOT_AUTHORIZED, words: &[
     Refusal("is not authorized to `use`"),
+    Refusal("is not authorized to `export`"),
     Refusal("is not authorized `use`"),
     Message("cannot use resource \"gmsacredentialspecs\""),
 ], remedies: &[
@@ -1278,14 +1279,17 @@ RuleEntry { rule: &core::MODIFIED, words: &[
 ] },
 RuleEntry { rule: &core::TICKETS_IMPOSSIBLE, words: &[
     Refusal("this pod cannot have tickets"),
+    Refusal("this pod cannot have keytabs"),
 ], remedies: &[
 ] },
 RuleEntry { rule: &core::TICKETS_UNAVAILABLE, words: &[
     Refusal("unable to give this pod tickets"),
+    Refusal("unable to give this pod keytabs"),
 ], remedies: &[
 ] },
 RuleEntry { rule: &core::TICKETS_NOT_ENABLED, words: &[
     Refusal("tickets are not enabled here, or are being rolled out"),
+    Refusal("keytabs are not enabled here, or are being rolled out"),
 ], remedies: &[
 ] },
 RuleEntry { rule: &core::TICKET_REQUEST, words: &[

@@ -142,9 +142,9 @@ impl LookUps<'_> {
                 let failure = if let SpecFact::Failed(failure) = &known.fact { Some(failure.clone()) } else { None };
                 (Fact::Contents(known), failure)
             }
-            Question::Use(account, spec) => {
+            Question::Use(account, verb, spec) => {
                 let span = tracing::info_span!(target: PROGRAM.spans, "access review", %spec);
-                let known = authorizer.may_use(account, spec, self.deadline).instrument(span).await;
+                let known = authorizer.may(account, *verb, spec, self.deadline).instrument(span).await;
                 self.metrics.access_review(&known);
                 let failure = if let UseFact::Failed(failure) = &known.fact { Some(failure.clone()) } else { None };
                 (Fact::Use(known), failure)

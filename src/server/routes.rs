@@ -165,7 +165,7 @@ mod tests {
     };
     use gmsa_core::{
         admission::{Enforcement, ServiceAccount, Source, SpecFact, TicketSettings, UseFact},
-        credspec::SpecName,
+        credspec::{SpecName, Verb},
     };
     use tokio::sync::watch;
 
@@ -183,7 +183,13 @@ mod tests {
     }
 
     impl Authorizer for Greedy {
-        fn may_use<'a>(&'a self, _: &'a ServiceAccount, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
+        fn may<'a>(
+            &'a self,
+            _: &'a ServiceAccount,
+            _: Verb,
+            _: &'a SpecName,
+            _: Instant,
+        ) -> BoxFuture<'a, Authorization> {
             ready(Authorization { fact: UseFact::Allowed, source: Source::Api }).boxed()
         }
     }

@@ -3,14 +3,16 @@
 //! What an older Kubernetes lacks is asked with `semverCompare` in the chart, by the names in `_helpers.tpl` where several templates ask; the set of values
 //! that is rendered for another version has it in [`cases`].
 
-use std::{fs, process::Command};
+use std::{collections::BTreeSet, fs, process::Command};
 
 use serde_json::{Value, json};
 
 use crate::{
+    accounts,
     files::{self, objects, text, yaml},
     helm::{CHART, Helm},
     snapshot::assert_file,
+    tickets,
 };
 
 /// Each set of values by its name, with the other arguments of `helm template`: namespace and Kubernetes version.
@@ -63,6 +65,20 @@ fn every_set_of_values_renders_as_recorded() {
 }
 
 /// The conditions are one form for every version that has them: no optional fields (`.?`), which came with 1.29.
+/// A keytab is its account's password: an installation gives nobody one, and no role that holds every verb.
+#[test]
+fn no_role_of_a_chart_holds_export() {
+    let all = every_rendering().into_iter().chain(tickets::every_rendering()).chain(accounts::every_rendering());
+    let mut verbs = BTreeSet::new();
+    for object in all.flat_map(|manifest| objects(&manifest)) {
+        for rule in object["rules"].as_array().into_iter().flatten() {
+            verbs.extend(rule["verbs"].as_array().into_iter().flatten().map(Value::to_string));
+        }
+    }
+    let expected = ["create", "get", "list", "patch", "update", "use", "watch"];
+    assert_eq!(verbs, BTreeSet::from(expected.map(|verb| format!("{verb:?}"))));
+}
+
 #[test]
 fn match_conditions_are_rendered_from_their_first_version_on() {
     let [before, first, latest] = ["1.27", "1.28", "1.36"].map(|version| render("defaults", "windows", version));

@@ -28,12 +28,12 @@ Kubernetes 1.28 does not have.
   {{- include "gmsa-webhook.cel.usesGmsa" "pod.spec" | nindent 2 }})
 {{- end -}}
 
-{{/* Whether the metadata META have the annotation by which a Linux pod asks for tickets. It gives no right. */}}
+{{/* Whether the metadata META have an annotation by which a Linux pod asks for tickets or a keytab. It gives no right. */}}
 {{- define "gmsa-webhook.cel.asksForTickets" -}}
-(has({{ . }}.annotations) && 'gmsa-webhook/tickets' in {{ . }}.annotations)
+(has({{ . }}.annotations) && ['gmsa-webhook/tickets', 'gmsa-webhook/keytab'].exists(own, own in {{ . }}.annotations))
 {{- end -}}
 
-{{/* A new pod that asks for tickets. */}}
+{{/* A new pod that asks for them. */}}
 {{- define "gmsa-webhook.cel.asking" -}}
 request.operation == 'CREATE' && {{ include "gmsa-webhook.cel.asksForTickets" "object.metadata" }}
 {{- end -}}
@@ -45,12 +45,13 @@ request.operation == 'CREATE' && {{ include "gmsa-webhook.cel.asksForTickets" "o
 {{- end -}}
 
 {{/*
-Whether the pod spec SPEC has a token for tickets, injected or by hand. Without tickets.enabled these pods are not sent: the broker, which is the one to give tickets,
-asks for `use` itself.
+Whether the pod spec SPEC has a token for tickets or a keytab, injected or by hand. Without tickets.enabled these pods are not sent: the broker, which is the one to
+give them, asks for `use` and `export` itself.
 */}}
 {{- define "gmsa-webhook.cel.hasTicketToken" -}}
 (has({{ . }}.volumes) && {{ . }}.volumes.exists(v, has(v.projected) && has(v.projected.sources) && v.projected.sources.exists(s,
-  has(s.serviceAccountToken) && has(s.serviceAccountToken.audience) && s.serviceAccountToken.audience.startsWith('gmsa-tickets/'))))
+  has(s.serviceAccountToken) && has(s.serviceAccountToken.audience)
+  && ['gmsa-tickets/', 'gmsa-keytab/'].exists(own, s.serviceAccountToken.audience.startsWith(own)))))
 {{- end -}}
 
 {{/* A pod with a name. */}}
@@ -68,7 +69,7 @@ asks for `use` itself.
 request.operation == 'CREATE' || object.spec != oldObject.spec
 {{- end -}}
 
-{{/* A workload whose pods use GMSA or ask for tickets, which is a warning where they are not enabled: a CronJob has its pod template in a job template. */}}
+{{/* A workload whose pods use GMSA or ask for tickets or a keytab, which is a warning where they are not enabled: a CronJob has its pod template in a job template. */}}
 {{- define "gmsa-webhook.cel.workload" -}}
 [has(object.spec.jobTemplate) ? object.spec.jobTemplate.spec : object.spec]
   .exists(workload, has(workload.template) && ([workload.template.spec].exists(spec,

@@ -1,4 +1,4 @@
-//! Whether a service account may `use` a credential spec: the trait, and its answer.
+//! Whether a service account may `use` a credential spec, or `export` it: the trait, and its answer.
 //!
 //! Invariants: an answer comes by the deadline; a check that could not be made is never an approval.
 
@@ -7,21 +7,22 @@ use tokio::time::Instant;
 
 use gmsa_core::{
     admission::{Known, ServiceAccount, UseFact},
-    credspec::SpecName,
+    credspec::{SpecName, Verb},
 };
 
 pub mod access_review;
 pub mod rbac;
 
-/// Whether a service account may use a credential spec, and from where this is known.
+/// Whether a service account may use a credential spec, or export it, and from where this is known.
 pub type Authorization = Known<UseFact>;
 
-/// Answers whether a service account holds the verb `use` on a credential spec, in its own namespace.
+/// Answers whether a service account holds a verb on a credential spec, in its own namespace.
 pub trait Authorizer: Send + Sync + 'static {
     /// Answers by `deadline`; a time-out is [`UseFact::Failed`].
-    fn may_use<'a>(
+    fn may<'a>(
         &'a self,
         account: &'a ServiceAccount,
+        verb: Verb,
         spec: &'a SpecName,
         deadline: Instant,
     ) -> BoxFuture<'a, Authorization>;

@@ -43,9 +43,6 @@ pub const VERSION: &str = "v1";
 pub const KIND: &str = "GMSACredentialSpec";
 /// The plural, as URLs and RBAC rules write it.
 pub const PLURAL: &str = "gmsacredentialspecs";
-/// The verb that a pod's service account must hold on a credential spec.
-pub const USE_VERB: &str = "use";
-
 word_enum! {
     /// What a service account may do with a credential spec: the verb of RBAC.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -12,7 +12,7 @@ use futures::future::{BoxFuture, FutureExt as _, ready};
 use gmsa_cluster::authorizer::{Authorization, Authorizer};
 use gmsa_core::{
     admission::{ServiceAccount, Source, UseFact},
-    credspec::SpecName,
+    credspec::{SpecName, Verb},
 };
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -28,8 +28,8 @@ pub const DEFAULT_TTL: &str = "10s";
 /// The most answers that are remembered; over it, the oldest goes.
 pub const MAX_REMEMBERED: usize = 4096;
 
-/// The service account, and the credential spec that it wants to use.
-type Use = (ServiceAccount, SpecName);
+/// The service account, and the credential spec that it wants to use or export.
+type Use = (ServiceAccount, Verb, SpecName);
 
 /// An [`Authorizer`] that asks another one, unless it remembers the answer or an equal question is in flight.
 pub struct AuthorizationCache {
@@ -55,24 +55,25 @@ impl AuthorizationCache {
 }
 
 impl Authorizer for AuthorizationCache {
-    fn may_use<'a>(
+    fn may<'a>(
         &'a self,
         account: &'a ServiceAccount,
+        verb: Verb,
         spec: &'a SpecName,
         deadline: Instant,
     ) -> BoxFuture<'a, Authorization> {
-        let question = (account.clone(), spec.clone());
+        let question = (account.clone(), verb, spec.clone());
         if let Some(known) = self.allowed.remembered(&question) {
             return ready(known).boxed();
         }
-        let call = |(account, spec), deadline| {
+        let call = |(account, verb, spec), deadline| {
             let (inner, allowed) = (Arc::clone(&self.inner), Arc::clone(&self.allowed));
             async move {
                 let asked = (allowed.clock)();
-                let answer = inner.may_use(&account, &spec, deadline).await;
+                let answer = inner.may(&account, verb, &spec, deadline).await;
                 // Before the call ends: a caller must find either the call or its answer.
                 if answer.fact == UseFact::Allowed {
-                    allowed.remember((account, spec), asked);
+                    allowed.remember((account, verb, spec), asked);
                 }
                 answer
             }

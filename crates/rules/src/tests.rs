@@ -8,7 +8,7 @@ use gmsa_core::{
         operation::Operation,
         pod::{Pod, SlotRef},
     },
-    credspec::{Contents, SpecName, compare::compare},
+    credspec::{Contents, SpecName, Verb, compare::compare},
     quote::Quoted,
 };
 
@@ -284,16 +284,22 @@ fn denials() -> Vec<Denial> {
         Denial::ContentsWithoutName(slot()),
         Denial::NotAuthorized {
             service_account: service_account(),
+            verb: Verb::Use,
             spec: spec(),
             reason: Some("cred spec x does not exist".to_owned()),
         },
-        Denial::AuthorizationFailed { service_account: service_account(), spec: spec(), failure: failure() },
+        Denial::AuthorizationFailed {
+            service_account: service_account(),
+            verb: Verb::Use,
+            spec: spec(),
+            failure: failure(),
+        },
         Denial::ContentsDiffer { slot: slot(), spec: spec(), difference },
         Denial::NameWithoutContents { slot: slot(), spec: spec() },
         Denial::Modified { what: "name", slot: slot() },
-        Denial::TicketsImpossible(format!("{} mounts volume \"gmsa-tickets-token\"", slot())),
-        Denial::TicketsNotEnabled,
-        Denial::TicketsUnavailable(failure()),
+        Denial::TicketsImpossible(Verb::Use, format!("{} mounts volume \"gmsa-tickets-token\"", slot())),
+        Denial::TicketsNotEnabled(Verb::Use),
+        Denial::TicketsUnavailable(Verb::Use, failure()),
     ]
 }
 

@@ -12,8 +12,8 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::{apiserver::ApiServer, authorizer::Authorizer};
 use gmsa_core::{
-    admission::{Denial, UseFact},
-    credspec::{SpecName, services::Services},
+    admission::Denial,
+    credspec::{SpecName, Verb, services::Services},
     diagnostic::rules,
     quote::Quoted,
 };
@@ -150,18 +150,11 @@ impl Broker {
 
     /// Whether the pod's service account may `use` the credential spec, in the webhook's words.
     async fn may_use(&self, caller: &Caller, name: &SpecName, deadline: Instant) -> Result<(), Refusal> {
-        let (service_account, spec) = (caller.account.name.to_string(), name.clone());
-        match self.authorizer.may_use(&caller.account, name, deadline).await.fact {
-            UseFact::Allowed => Ok(()),
-            UseFact::Denied { reason } => {
-                let denial = Denial::NotAuthorized { service_account, spec, reason };
-                Err(Refusal::forbidden(denial.reason(), denial.to_string()))
-            }
-            UseFact::Failed(failure) => {
-                let denial = Denial::AuthorizationFailed { service_account, spec, failure };
-                Err(Refusal::unavailable(denial.reason(), denial.to_string()))
-            }
-        }
+        let fact = self.authorizer.may(&caller.account, Verb::Use, name, deadline).await.fact;
+        fact.allows(&caller.account.name, Verb::Use, name).map_err(|denial| match denial {
+            Denial::NotAuthorized { .. } => Refusal::forbidden(denial.reason(), denial.to_string()),
+            _ => Refusal::unavailable(denial.reason(), denial.to_string()),
+        })
     }
 
     /// Logs on as the account. For `*` the pod gets a ticket-granting ticket of its own; otherwise a shared one stays here, and yields a

@@ -13,7 +13,7 @@ use gmsa_cluster::{
 };
 use gmsa_core::{
     admission::{Denial, ServiceAccount},
-    credspec::Contents,
+    credspec::{Contents, Verb},
 };
 use gmsa_edge::telemetry::{self, LONGEST, LogFormat};
 use serde_json::{Map, Value, json};
@@ -49,7 +49,7 @@ impl Resolver for Behind {
 struct Everybody;
 
 impl Authorizer for Everybody {
-    fn may_use<'a>(&'a self, _: &'a ServiceAccount, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
+    fn may<'a>(&'a self, _: &'a ServiceAccount, _: Verb, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
         ready(Known { fact: UseFact::Allowed, source: Source::Api }).boxed()
     }
 }

@@ -8,7 +8,10 @@ use gmsa_cluster::{
     authorizer::{Authorization, Authorizer as _},
     resolver::{Freshness, Resolver as _},
 };
-use gmsa_core::admission::{Review, Source, SpecFact, UseFact, Webhook};
+use gmsa_core::{
+    admission::{Review, Source, SpecFact, UseFact, Webhook},
+    credspec,
+};
 use gmsa_webhook::server::{ReviewTime, thread::Thread};
 use http::Request;
 use serde_json::{Value, json};
@@ -71,7 +74,7 @@ fn may_use(
     let authorizer = Arc::clone(authorizer);
     async move {
         let (account, spec) = (service_account("shop", account), spec_name(&format!("spec-{spec}")));
-        authorizer.may_use(&account, &spec, within(time)).await
+        authorizer.may(&account, credspec::Verb::Use, &spec, within(time)).await
     }
 }
 

@@ -10,7 +10,7 @@ use gmsa_cluster::{
 };
 use gmsa_core::{
     admission::{Source, SpecFact, UseFact},
-    credspec::Contents,
+    credspec::{self, Contents},
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -147,13 +147,26 @@ async fn the_second_try_counts_and_waits_as_long_as_the_api_server_asks() {
     }
 }
 
-/// Asks whether `till` in the namespace `shop` may use `web`, which is so.
-async fn ask(api: &SimulatedApi) -> UseFact {
+/// Asks whether `till` in the namespace `shop` may use `web`, which is so, or export it.
+async fn ask_for(verb: credspec::Verb, api: &SimulatedApi) -> UseFact {
     api.grant_only(&[("shop", "till", "web")]);
     let Authorization { fact, source } =
-        connect(api).may_use(&service_account("shop", "till"), &spec_name("web"), within(SOON)).await;
+        connect(api).may(&service_account("shop", "till"), verb, &spec_name("web"), within(SOON)).await;
     assert_eq!(source, Source::Api);
     fact
+}
+
+async fn ask(api: &SimulatedApi) -> UseFact {
+    ask_for(credspec::Verb::Use, api).await
+}
+
+#[tokio::test]
+async fn who_may_use_may_not_export() {
+    let api = SimulatedApi::start().await;
+    assert_eq!(ask_for(credspec::Verb::Export, &api).await, UseFact::Denied { reason: None });
+    let mut review: Value = serde_json::from_str(include_str!("access_review.json")).unwrap();
+    review["spec"]["resourceAttributes"]["verb"] = json!("export");
+    assert_eq!(api.requests(Verb::Create, "").iter().map(|asked| &asked.body).collect::<Vec<_>>(), [&review]);
 }
 
 #[tokio::test]

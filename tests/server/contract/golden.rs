@@ -39,8 +39,8 @@ fn the_core_answers_every_case() {
                     Question::Contents(spec, _) => {
                         Fact::Contents(Known { fact: cluster.specs.fact(spec), source: Source::Files })
                     }
-                    Question::Use(account, spec) => {
-                        Fact::Use(cluster.rbac.may_use(account, spec, Instant::now()).now_or_never().unwrap())
+                    Question::Use(account, verb, spec) => {
+                        Fact::Use(cluster.rbac.may(account, *verb, spec, Instant::now()).now_or_never().unwrap())
                     }
                 })
                 .now_or_never()

@@ -44,7 +44,7 @@ fn answer(world: &World, question: &Question) -> Fact {
     let source = Source::Api;
     match question {
         Question::Contents(name, _) => Fact::Contents(Known { fact: spec(name.as_str()), source }),
-        Question::Use(_, name) => Fact::Use(Known { fact: may_use(name.as_str()), source }),
+        Question::Use(_, _, name) => Fact::Use(Known { fact: may_use(name.as_str()), source }),
     }
 }
 

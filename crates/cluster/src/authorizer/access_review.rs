@@ -18,7 +18,7 @@ use super::{Authorization, Authorizer};
 use crate::apiserver::{ApiServer, CallKind};
 use gmsa_core::{
     admission::{Failure, ServiceAccount, Source, UseFact},
-    credspec::{GROUP, PLURAL, SpecName, USE_VERB, is_dns_subdomain},
+    credspec::{GROUP, PLURAL, SpecName, Verb, is_dns_subdomain},
     quote::remark,
 };
 
@@ -60,6 +60,7 @@ async fn authorization(
     api: &ApiServer,
     kind: CallKind,
     account: &ServiceAccount,
+    verb: Verb,
     spec: &SpecName,
     deadline: Instant,
 ) -> Authorization {
@@ -68,7 +69,7 @@ async fn authorization(
         // namespace. The service account of a workload need not exist, so there an account has no share.
         let user = account.user();
         let share = (kind == CallKind::AccessReview).then_some(&*user);
-        let answer = api.exchange(kind, share, request(account, spec)?, deadline).await?;
+        let answer = api.exchange(kind, share, request(account, verb, spec)?, deadline).await?;
         let answer: AccessReviewAnswer = serde_json::from_slice(answer.body())
             .map_err(|_| Failure::new("the API server's answer is not a LocalSubjectAccessReview with a status"))?;
         Ok(answer.status.into())
@@ -76,7 +77,7 @@ async fn authorization(
     Authorization { fact: asked.await.unwrap_or_else(UseFact::Failed), source: Source::Api }
 }
 
-fn request(account: &ServiceAccount, spec: &SpecName) -> Result<Request<Vec<u8>>, Failure> {
+fn request(account: &ServiceAccount, verb: Verb, spec: &SpecName) -> Result<Request<Vec<u8>>, Failure> {
     let namespace = &*account.namespace;
     // It becomes a part of a URL.
     if namespace.contains('.') || !is_dns_subdomain(namespace) {
@@ -89,7 +90,7 @@ fn request(account: &ServiceAccount, spec: &SpecName) -> Result<Request<Vec<u8>>
             groups: Some(account.groups().to_vec()),
             resource_attributes: Some(ResourceAttributes {
                 namespace: Some(namespace.to_owned()),
-                verb: Some(USE_VERB.to_owned()),
+                verb: Some(verb.as_str().to_owned()),
                 group: Some(GROUP.to_owned()),
                 resource: Some(PLURAL.to_owned()),
                 name: Some(spec.as_str().to_owned()),
@@ -108,13 +109,14 @@ fn request(account: &ServiceAccount, spec: &SpecName) -> Result<Request<Vec<u8>>
 
 /// Makes an access review for each question.
 impl Authorizer for ApiServer {
-    fn may_use<'a>(
+    fn may<'a>(
         &'a self,
         account: &'a ServiceAccount,
+        verb: Verb,
         spec: &'a SpecName,
         deadline: Instant,
     ) -> BoxFuture<'a, Authorization> {
-        authorization(self, CallKind::AccessReview, account, spec, deadline).boxed()
+        authorization(self, CallKind::AccessReview, account, verb, spec, deadline).boxed()
     }
 }
 
@@ -122,13 +124,14 @@ impl Authorizer for ApiServer {
 pub struct Advisor(pub Arc<ApiServer>);
 
 impl Authorizer for Advisor {
-    fn may_use<'a>(
+    fn may<'a>(
         &'a self,
         account: &'a ServiceAccount,
+        verb: Verb,
         spec: &'a SpecName,
         deadline: Instant,
     ) -> BoxFuture<'a, Authorization> {
-        authorization(&self.0, CallKind::Advice, account, spec, deadline).boxed()
+        authorization(&self.0, CallKind::Advice, account, verb, spec, deadline).boxed()
     }
 }
 
@@ -170,7 +173,7 @@ mod tests {
         for namespace in ["", "a/b", "a.b", "../..", "x?y"] {
             let account = ServiceAccount { namespace: namespace.into(), name: "default".into() };
             let spec = SpecName::parse("web").unwrap();
-            let failure = request(&account, &spec).unwrap_err();
+            let failure = request(&account, Verb::Use, &spec).unwrap_err();
             assert_eq!(failure, Failure::new("the namespace is not a DNS label"), "{namespace}");
         }
     }

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::{Authorization, Authorizer};
 use gmsa_core::{
     admission::{ServiceAccount, Source, UseFact},
-    credspec::{GROUP, PLURAL, SpecName, USE_VERB},
+    credspec::{GROUP, PLURAL, SpecName, Verb},
 };
 
 mod aggregate;
@@ -101,9 +101,9 @@ pub struct Action<'a> {
     pub name: Option<&'a str>,
 }
 
-impl<'a> From<&'a SpecName> for Action<'a> {
-    fn from(spec: &'a SpecName) -> Self {
-        Self { verb: USE_VERB, group: GROUP, resource: PLURAL, name: Some(spec.as_str()) }
+impl<'a> From<(Verb, &'a SpecName)> for Action<'a> {
+    fn from((verb, spec): (Verb, &'a SpecName)) -> Self {
+        Self { verb: verb.as_str(), group: GROUP, resource: PLURAL, name: Some(spec.as_str()) }
     }
 }
 
@@ -159,10 +159,10 @@ impl Rbac {
         self.bindings.keys().map(String::as_str)
     }
 
-    /// Whether a service account may use a credential spec, and why: the first grant, those for the whole cluster before the
+    /// Whether a service account may use a credential spec, or export it, and why: the first grant, those for the whole cluster before the
     /// namespace's own.
-    pub fn grant(&self, account: &ServiceAccount, spec: &SpecName) -> Option<BindingGrant<'_>> {
-        self.grants(spec, &account.namespace).find(|grant| grant.holder.is(account))
+    pub fn grant(&self, account: &ServiceAccount, verb: Verb, spec: &SpecName) -> Option<BindingGrant<'_>> {
+        self.grants((verb, spec), &account.namespace).find(|grant| grant.holder.is(account))
     }
 
     /// Every grant of a credential spec, or of another action, in a namespace, to any holder.
@@ -202,13 +202,14 @@ impl Rbac {
 }
 
 impl Authorizer for Rbac {
-    fn may_use<'a>(
+    fn may<'a>(
         &'a self,
         account: &'a ServiceAccount,
+        verb: Verb,
         spec: &'a SpecName,
         _: Instant,
     ) -> BoxFuture<'a, Authorization> {
-        let fact = match self.grant(account, spec) {
+        let fact = match self.grant(account, verb, spec) {
             Some(_) => UseFact::Allowed,
             None => UseFact::Denied { reason: self.missing_roles(account) },
         };

@@ -26,8 +26,8 @@ fn decide_example(webhook: Webhook, file: &str) -> Decision {
             Question::Contents(name, freshness) => {
                 Fact::Contents(standalone.specs.resolve(name, *freshness, now).now_or_never().unwrap())
             }
-            Question::Use(account, name) => {
-                Fact::Use(standalone.rbac.may_use(account, name, now).now_or_never().unwrap())
+            Question::Use(account, verb, name) => {
+                Fact::Use(standalone.rbac.may(account, *verb, name, now).now_or_never().unwrap())
             }
         })
         .now_or_never()

@@ -1,7 +1,7 @@
 //! The claims of a review: what its slots ask for, before anything is looked up.
 
 use super::{AllowReason, Denial, ServiceAccount, SlotDenial, pod::SlotKind};
-use crate::credspec::SpecName;
+use crate::credspec::{SpecName, Verb};
 
 /// The request of one slot, of one token, or of the review as a whole.
 #[derive(Debug)]
@@ -11,8 +11,8 @@ pub(super) enum Claim {
     /// The slot at this position names a credential spec, by a name that can be one. `/validate` denies a name without contents, after `use`: so
     /// it asks for `use` alone.
     Named { slot: (SlotKind, usize), spec: SpecName, needs_contents: bool },
-    /// The pod has or gets a token for tickets of a credential spec.
-    Ticket(SpecName),
+    /// The pod has or gets a token for tickets of a credential spec, or for a keytab, by the verb.
+    Token(Verb, SpecName),
 }
 
 impl From<Denial> for Claim {
@@ -26,7 +26,7 @@ impl From<Denial> for Claim {
 pub(super) struct SpecClaims {
     /// The positions of slots are in the order of [`Pod::slots`](super::pod::Pod::slots).
     pub all: Vec<Claim>,
-    /// The service account that wants to use what is named, where `use` is checked.
+    /// The service account that wants to use what is named, where that is checked.
     pub service_account: Option<ServiceAccount>,
     /// Why the request is admitted where nothing denies it.
     pub reason: AllowReason,

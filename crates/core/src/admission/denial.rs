@@ -34,7 +34,7 @@ use super::{
     pod::{MAX_SLOTS, Slot, SlotKind, SlotRef},
 };
 use crate::{
-    credspec::{SpecName, compare::Difference},
+    credspec::{SpecName, Verb, compare::Difference},
     diagnostic::rules::{self, Rule},
     quote::Quoted,
 };
@@ -78,27 +78,28 @@ pub enum Denial {
     /// Contents without a name to check them against.
     #[error("{0} has a GMSA cred spec set, but does not define the name of the corresponding resource")]
     ContentsWithoutName(SlotRef),
-    #[error("service account {service_account:?} is not authorized to `use` GMSA cred spec {:?}{}", spec.as_str(), because(reason.as_deref()))]
+    #[error("service account {service_account:?} is not authorized to `{}` GMSA cred spec {:?}{}", verb.as_str(), spec.as_str(), because(reason.as_deref()))]
     NotAuthorized {
         service_account: String,
+        verb: Verb,
         spec: SpecName,
         /// The API server's reason, where it gave one.
         reason: Option<String>,
     },
-    #[error("unable to check whether service account {service_account:?} is authorized to `use` GMSA cred spec {:?}: {}", spec.as_str(), failure.cause)]
-    AuthorizationFailed { service_account: String, spec: SpecName, failure: Failure },
+    #[error("unable to check whether service account {service_account:?} is authorized to `{}` GMSA cred spec {:?}: {}", verb.as_str(), spec.as_str(), failure.cause)]
+    AuthorizationFailed { service_account: String, verb: Verb, spec: SpecName, failure: Failure },
     #[error("the GMSA cred spec contents for {slot} does not match the contents of GMSA resource {:?}: {difference}", spec.as_str())]
     ContentsDiffer { slot: SlotRef, spec: SpecName, difference: Difference },
     #[error("{slot} names GMSA cred spec {:?} but does not carry its contents, so it would start without its identity: either the mutating webhook did not run, or a mutating webhook that is sorted after it added the name", spec.as_str())]
     NameWithoutContents { slot: SlotRef, spec: SpecName },
     #[error("cannot update an existing pod's GMSA settings (GMSA {what} modified on {slot})")]
     Modified { what: &'static str, slot: SlotRef },
-    #[error("this pod cannot have tickets: {0}")]
-    TicketsImpossible(String),
-    #[error("tickets are not enabled here, or are being rolled out: try again")]
-    TicketsNotEnabled,
-    #[error("unable to give this pod tickets: {}", .0.cause)]
-    TicketsUnavailable(Failure),
+    #[error("this pod cannot have {}: {}", .0.product(), .1)]
+    TicketsImpossible(Verb, String),
+    #[error("{} are not enabled here, or are being rolled out: try again", .0.product())]
+    TicketsNotEnabled(Verb),
+    #[error("unable to give this pod {}: {}", .0.product(), .1.cause)]
+    TicketsUnavailable(Verb, Failure),
 }
 
 /// A denial, and the slot that it is about: kind and position. `None` where it is about no slot: the request, a token, the annotation, the host
@@ -227,7 +228,7 @@ denials! {
     Self::ContentsDiffer { .. } => CONTENTS_DIFFER, 422;
     Self::NameWithoutContents { .. } => NAME_WITHOUT_CONTENTS, 422;
     Self::Modified { .. } => MODIFIED, 403;
-    Self::TicketsImpossible(_) => TICKETS_IMPOSSIBLE, 422;
-    Self::TicketsNotEnabled => TICKETS_NOT_ENABLED, 503;
-    Self::TicketsUnavailable(failure) => TICKETS_UNAVAILABLE, failure.code();
+    Self::TicketsImpossible(..) => TICKETS_IMPOSSIBLE, 422;
+    Self::TicketsNotEnabled(_) => TICKETS_NOT_ENABLED, 503;
+    Self::TicketsUnavailable(_, failure) => TICKETS_UNAVAILABLE, failure.code();
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::{Denial, Failure};
-use crate::credspec::{Contents, SpecName};
+use crate::credspec::{Contents, SpecName, Verb};
 
 word_enum! {
     /// Where a fact comes from, in logs, metrics and audit annotations.
@@ -63,7 +63,7 @@ impl SpecFact {
     }
 }
 
-/// Whether a service account may use a credential spec.
+/// Whether a service account may use a credential spec, or export it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UseFact {
     Allowed,
@@ -93,18 +93,31 @@ impl UseFact {
             Self::Failed(_) => failed,
         }
     }
+
+    /// The same as a denial, where it is one.
+    ///
+    /// # Errors
+    /// Unless the service account may.
+    pub fn allows(self, service_account: &str, verb: Verb, spec: &SpecName) -> Result<(), Denial> {
+        let (service_account, spec) = (service_account.to_owned(), spec.clone());
+        match self {
+            Self::Allowed => Ok(()),
+            Self::Denied { reason } => Err(Denial::NotAuthorized { service_account, verb, spec, reason }),
+            Self::Failed(failure) => Err(Denial::AuthorizationFailed { service_account, verb, spec, failure }),
+        }
+    }
 }
 
 /// The reason of a fact that is not needed, because an earlier denial decides. So no answer shows it.
 const NOT_NEEDED: &str = "it was not looked up";
 
-/// The facts for one review: at most [`super::MAX_SPECS_PER_POD`] entries each, and one more for a workload with tickets, so they are searched
+/// The facts for one review: at most [`super::MAX_SPECS_PER_POD`] entries each, and two more for a workload with annotations, so they are searched
 /// from the front.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     pub specs: Vec<(SpecName, Known<SpecFact>)>,
-    /// Whether the pod's service account may use them.
-    pub uses: Vec<(SpecName, Known<UseFact>)>,
+    /// What the pod's service account may do with them.
+    pub uses: Vec<((Verb, SpecName), Known<UseFact>)>,
 }
 
 impl Facts {
@@ -112,8 +125,8 @@ impl Facts {
         find(&self.specs, name)
     }
 
-    pub(super) fn use_of(&self, name: &SpecName) -> Option<&Known<UseFact>> {
-        find(&self.uses, name)
+    pub(super) fn use_of(&self, verb: Verb, name: &SpecName) -> Option<&Known<UseFact>> {
+        find(&self.uses, &(verb, name.clone()))
     }
 
     /// Stores the fact about a credential spec, and replaces an earlier one.
@@ -124,9 +137,9 @@ impl Facts {
         }
     }
 
-    /// Stores whether the service account may use a credential spec. It is looked up once.
-    pub(super) fn put_use(&mut self, name: &SpecName, known: Known<UseFact>) {
-        self.uses.push((name.clone(), known));
+    /// Stores whether the service account may use a credential spec, or export it. It is looked up once.
+    pub(super) fn put_use(&mut self, verb: Verb, name: &SpecName, known: Known<UseFact>) {
+        self.uses.push(((verb, name.clone()), known));
     }
 
     /// The contents of a credential spec.
@@ -141,39 +154,37 @@ impl Facts {
         })
     }
 
-    /// Whether this service account may use a credential spec.
-    pub(super) fn may_use(&self, service_account: &str, name: &SpecName) -> Result<(), Denial> {
-        let fact = self.use_of(name).map(|known| &known.fact);
-        let (service_account, spec) = (service_account.to_owned(), name.clone());
-        Err(match fact {
-            Some(UseFact::Allowed) => return Ok(()),
-            Some(UseFact::Denied { reason }) => Denial::NotAuthorized { service_account, spec, reason: reason.clone() },
-            Some(UseFact::Failed(failure)) => {
-                Denial::AuthorizationFailed { service_account, spec, failure: failure.clone() }
-            }
-            None => Denial::AuthorizationFailed { service_account, spec, failure: Failure::new(NOT_NEEDED) },
-        })
+    /// Whether this service account may use a credential spec, or export it.
+    pub(super) fn may(&self, service_account: &str, verb: Verb, name: &SpecName) -> Result<(), Denial> {
+        let not_needed = || UseFact::Failed(Failure::new(NOT_NEEDED));
+        let fact = self.use_of(verb, name).map_or_else(not_needed, |known| known.fact.clone());
+        fact.allows(service_account, verb, name)
     }
 
     /// The credential specs that they are about.
     pub(super) fn names(&self) -> Vec<SpecName> {
-        let mut names: Vec<SpecName> = self.uses.iter().map(|(name, _)| name.clone()).collect();
-        let others = self.specs.iter().map(|(name, _)| name).filter(|name| self.use_of(name).is_none());
-        names.extend(others.cloned());
+        let mut names: Vec<SpecName> = Vec::new();
+        for name in self.uses.iter().map(|((_, name), _)| name).chain(self.specs.iter().map(|(name, _)| name)) {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
         names
     }
 
     /// The credential specs and where the facts about each come from: `web (use: api, contents: cache), other (use: remembered)`.
     pub(super) fn describe(&self, names: &[SpecName]) -> String {
         let one = |name: &SpecName| {
-            let used = self.use_of(name).map(|known| format!("use: {}", known.source.as_str()));
-            let read = self.spec(name).map(|known| format!("contents: {}", known.source.as_str()));
-            format!("{name} ({})", used.into_iter().chain(read).collect::<Vec<_>>().join(", "))
+            let used = |verb: Verb| Some((verb.as_str(), self.use_of(verb, name)?.source));
+            let read = self.spec(name).map(|known| ("contents", known.source));
+            let all = Verb::ALL.into_iter().filter_map(used).chain(read);
+            let all: Vec<String> = all.map(|(what, source)| format!("{what}: {}", source.as_str())).collect();
+            format!("{name} ({})", all.join(", "))
         };
         names.iter().map(one).collect::<Vec<_>>().join(", ")
     }
 }
 
-fn find<'f, F>(facts: &'f [(SpecName, F)], name: &SpecName) -> Option<&'f F> {
-    facts.iter().find_map(|(known, fact)| (known == name).then_some(fact))
+fn find<'f, K: PartialEq, F>(facts: &'f [(K, F)], key: &K) -> Option<&'f F> {
+    facts.iter().find_map(|(known, fact)| (known == key).then_some(fact))
 }

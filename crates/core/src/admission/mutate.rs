@@ -21,11 +21,9 @@ use super::{
 pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Result<SpecClaims, Denial> {
     let pod = expect_pod(review)?;
     let on_create = review.operation == Operation::Create;
-    if let Some(name) = pod.tickets().filter(|_| on_create) {
-        let all = tickets::claims(pod, name, settings);
-        if !all.is_empty() {
-            return Ok(SpecClaims { all, ..AllowReason::Tickets.into() });
-        }
+    let all = if on_create { tickets::claims(pod, settings) } else { Vec::new() };
+    if !all.is_empty() {
+        return Ok(SpecClaims { all, ..AllowReason::Tickets.into() });
     }
     if pod.is_linux() {
         return Ok(AllowReason::Linux.into());
@@ -61,7 +59,7 @@ pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Result<SpecC
 pub(super) fn expand(case: &Case) -> Assessment {
     let Case { review, settings, claims, facts, .. } = case;
     let created = review.object.as_ref().filter(|_| review.operation == Operation::Create);
-    let (mut patch, mut denials) = (PatchWriter::default(), Vec::new());
+    let (mut patch, mut denials, mut asked) = (PatchWriter::default(), Vec::new(), Vec::new());
     for claim in &claims.all {
         match claim {
             Claim::Denied(denial) => denials.push(denial.clone()),
@@ -71,13 +69,12 @@ pub(super) fn expand(case: &Case) -> Assessment {
                 let added = facts.contents(spec).and_then(|contents| patch.add(&pointer, contents.text()));
                 denials.extend(added.err().map(|denial| SlotDenial { slot: Some(*slot), denial }));
             }
-            Claim::Ticket(spec) => {
-                if let (Some(pod), TicketSettings::On(sidecar)) = (created, &settings.tickets) {
-                    let injected = tickets::inject(pod, spec, sidecar, &mut patch);
-                    denials.extend(injected.err().map(|denial| SlotDenial { slot: None, denial }));
-                }
-            }
+            Claim::Token(verb, spec) => asked.push((*verb, spec)),
         }
+    }
+    if let ([_, ..], Some(pod), TicketSettings::On(sidecar)) = (&*asked, created, &settings.tickets) {
+        let injected = tickets::inject(pod, &asked, sidecar, &mut patch);
+        denials.extend(injected.err().map(|denial| SlotDenial { slot: None, denial }));
     }
     let uses_gmsa = matches!(claims.reason, AllowReason::Expanded | AllowReason::AlreadyExpanded);
     if let Some(hostname) = settings.hostname.as_deref().filter(|_| uses_gmsa)

@@ -28,7 +28,7 @@
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 
 use crate::{
-    credspec::MAX_CONTENTS_BYTES,
+    credspec::{MAX_CONTENTS_BYTES, Verb},
     json::{Flag, Object, Text, Texts, fold, null_is_default},
 };
 
@@ -76,6 +76,9 @@ struct Annotations {
     /// [`tickets::ANNOTATION`].
     #[serde(rename = "gmsa-webhook/tickets")]
     tickets: Option<Text>,
+    /// [`tickets::KEYTAB`].
+    #[serde(rename = "gmsa-webhook/keytab")]
+    keytab: Option<Text>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -117,18 +120,20 @@ struct Os {
     name: Option<Text>,
 }
 
-/// The containers of one kind. Each stores only its name plus one byte; few have options that matter.
+/// The containers of one kind. Each stores only its name; few have fields or options that matter.
 #[derive(Debug, Default)]
 struct Containers {
     names: Texts,
-    tickets: Vec<SidecarFields>,
+    /// By position, where there are some.
+    tickets: Vec<(u16, SidecarFields)>,
     /// By position.
     options: Vec<WindowsOptions>,
 }
 
-/// The shortest container that has options.
-const SHORTEST: &str = r#"{"securityContext":{"windowsOptions":{"hostProcess":true}}}"#;
-const _: () = assert!(size_of::<u16>() + size_of::<SidecarFields>() + size_of::<WindowsOptions>() <= SHORTEST.len());
+/// The shortest containers that have fields, and options.
+const SHORTEST: [&str; 2] = [r#"{"env":[{}]}"#, r#"{"securityContext":{"windowsOptions":{"hostProcess":true}}}"#];
+const _: () = assert!(size_of::<u16>() + size_of::<(u16, SidecarFields)>() <= SHORTEST[0].len());
+const _: () = assert!(size_of::<u16>() + size_of::<WindowsOptions>() <= SHORTEST[1].len());
 
 impl Containers {
     fn add(&mut self, container: Container) {
@@ -140,7 +145,10 @@ impl Containers {
         self.names.push(container.name.as_deref().unwrap_or_default());
         let Container { env, env_from, volume_mounts, restart_policy, .. } = &container;
         let is_restarted = restart_policy.as_deref() == Some("Always");
-        self.tickets.push(SidecarFields::of_container(*env, *env_from, *volume_mounts, is_restarted));
+        let fields = SidecarFields::of_container(*env, *env_from, *volume_mounts, is_restarted);
+        if fields != SidecarFields::default() {
+            self.tickets.push((position, fields));
+        }
         let options = container.security_context.and_then(|Object(context)| context.windows_options);
         if let Some(Object(options)) = options.filter(|options| options.matter()) {
             self.options.push(WindowsOptions { position, ..options });
@@ -245,10 +253,12 @@ impl Pod {
         let options = spec.security_context.as_ref().and_then(|context| context.windows_options.as_ref());
         let pod = slot_of(SlotKind::Pod, 0, self.name(), options.map(|Object(options)| options));
         let containers = spec.lists().into_iter().flat_map(|(kind, list)| {
-            let mut options = list.options.iter().peekable();
-            list.names.iter().zip(&list.tickets).enumerate().map(move |(index, (owner, tickets))| {
+            let (mut options, mut fields) = (list.options.iter().peekable(), list.tickets.iter().peekable());
+            list.names.iter().enumerate().map(move |(index, owner)| {
                 let options = options.next_if(|options| usize::from(options.position) == index);
-                Slot { tickets: *tickets, ..slot_of(kind, index, owner, options) }
+                let tickets = fields.next_if(|(position, _)| usize::from(*position) == index);
+                let tickets = tickets.map(|(_, fields)| *fields).unwrap_or_default();
+                Slot { tickets, ..slot_of(kind, index, owner, options) }
             })
         });
         std::iter::once(pod).chain(containers)
@@ -309,19 +319,30 @@ impl Pod {
         self.metadata.annotations.tickets.as_deref()
     }
 
-    /// The volumes, as far as tickets go.
+    /// What the pod's author asks `/mutate` for: each verb with the credential spec in its annotation ([`Verb::annotation`]). Not validated.
+    pub fn asks(&self) -> impl Iterator<Item = (Verb, &str)> {
+        let keytab = self.metadata.annotations.keytab.as_deref();
+        self.tickets().map(|name| (Verb::Use, name)).into_iter().chain(keytab.map(|name| (Verb::Export, name)))
+    }
+
+    /// The volumes, as far as tickets and keytabs go.
     pub fn volumes(&self) -> &Volumes {
         &self.spec.volumes
     }
 
-    /// The names after [`tickets::AUDIENCE`] in the audiences of its tokens, each once. Not validated.
-    pub fn audiences(&self) -> impl Iterator<Item = &str> {
-        self.spec.volumes.audiences.iter()
+    /// The verbs of its tokens, with the names after [`Verb::audience`] in their audiences, each once. Not validated.
+    pub fn tokens(&self) -> impl Iterator<Item = (Verb, &str)> {
+        self.spec.volumes.tokens()
     }
 
-    /// The credential specs that it asks tickets of, by its annotation and by the audiences of its tokens. May repeat; not validated.
+    /// The names in [`Self::tokens`]. May repeat.
+    pub fn audiences(&self) -> impl Iterator<Item = &str> {
+        self.tokens().map(|(_, name)| name)
+    }
+
+    /// The credential specs that it asks tickets or a keytab of, by its annotations and by the audiences of its tokens. May repeat; not validated.
     pub fn asks_tickets_of(&self) -> impl Iterator<Item = &str> {
-        self.tickets().into_iter().chain(self.audiences())
+        self.asks().map(|(_, name)| name).chain(self.audiences())
     }
 
     /// Whether it names the group of the files in its volumes (`fsGroup`).

@@ -4,7 +4,10 @@
 use std::collections::HashSet;
 
 use super::{Denial, MAX_SPECS_PER_POD, Review, operation::Operation, pod::Pod, review::POD};
-use crate::{credspec::SpecName, quote::Quoted};
+use crate::{
+    credspec::{SpecName, Verb},
+    quote::Quoted,
+};
 
 /// Denies another kind or operation, a request without the new object, and a pod with too many slots.
 pub(super) fn expect_pod(review: &Review) -> Result<&Pod, Denial> {
@@ -27,9 +30,11 @@ pub(super) fn expect_old_pod(review: &Review) -> Result<&Pod, Denial> {
     review.old_object.as_ref().ok_or(Denial::NoObject { field: "oldObject", operation: review.operation })
 }
 
-/// Denies a pod that names more than [`MAX_SPECS_PER_POD`] credential specs in its slots and its tokens, before anything is looked up.
+/// Denies a pod that names more than [`MAX_SPECS_PER_POD`] credential specs in its slots and its tokens, before anything is looked up. A
+/// credential spec that it wants to use and to export counts twice: each is a look-up.
 pub(super) fn expect_few_names(pod: &Pod) -> Result<(), Denial> {
-    let names: HashSet<&str> = pod.slots().filter_map(|slot| slot.name).chain(pod.audiences()).collect();
+    let in_slots = pod.slots().filter_map(|slot| Some((Verb::Use, slot.name?)));
+    let names: HashSet<(Verb, &str)> = in_slots.chain(pod.tokens()).collect();
     if names.len() > MAX_SPECS_PER_POD { Err(Denial::TooManySpecs) } else { Ok(()) }
 }
 

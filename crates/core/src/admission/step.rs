@@ -14,7 +14,7 @@ use super::{
     claims::{Claim, SpecClaims},
     mutate, validate, validate_workload,
 };
-use crate::credspec::SpecName;
+use crate::credspec::{SpecName, Verb};
 
 /// How fresh a fact must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,15 +30,15 @@ pub enum Freshness {
 pub enum Question {
     /// The contents of a credential spec.
     Contents(SpecName, Freshness),
-    /// Whether a service account may use a credential spec.
-    Use(ServiceAccount, SpecName),
+    /// Whether a service account may use a credential spec, or export it.
+    Use(ServiceAccount, Verb, SpecName),
 }
 
 impl Question {
     /// The credential spec that it is about.
     pub fn spec(&self) -> &SpecName {
         match self {
-            Self::Contents(spec, _) | Self::Use(_, spec) => spec,
+            Self::Contents(spec, _) | Self::Use(_, _, spec) => spec,
         }
     }
 }
@@ -130,9 +130,9 @@ impl Undecided {
                 case.facts.put_spec(spec, known);
                 is_unusable || is_as_before
             }
-            (Question::Use(_, spec), Fact::Use(known)) => {
+            (Question::Use(_, verb, spec), Fact::Use(known)) => {
                 let denies = known.fact != UseFact::Allowed;
-                case.facts.put_use(spec, known);
+                case.facts.put_use(*verb, spec, known);
                 denies
             }
             _ => true,
@@ -144,30 +144,31 @@ impl Undecided {
     }
 }
 
-/// The facts that the claims need, each once, in slot order: for at most [`super::MAX_SPECS_PER_POD`] credential specs, and one more for a workload
-/// with tickets.
+/// The facts that the claims need, each once, in slot order: for at most [`super::MAX_SPECS_PER_POD`] credential specs, and two more for a workload
+/// with annotations.
 fn questions(claims: &SpecClaims, webhook: Webhook, first_denial_decides: bool) -> VecDeque<Question> {
-    let mut needs: Vec<(&SpecName, bool)> = Vec::new();
+    let mut needs: Vec<(Verb, &SpecName, bool)> = Vec::new();
     for claim in &claims.all {
-        let (spec, contents, is_denied) = match claim {
-            Claim::Named { spec, needs_contents, .. } => (spec, *needs_contents, !needs_contents),
+        let (verb, spec, contents, is_denied) = match claim {
+            Claim::Named { spec, needs_contents, .. } => (Verb::Use, spec, *needs_contents, !needs_contents),
             // The broker reads the credential spec when it is asked for tickets; about a workload it is said early.
-            Claim::Ticket(spec) => (spec, webhook == Webhook::ValidateWorkload, false),
+            Claim::Token(verb, spec) => (*verb, spec, webhook == Webhook::ValidateWorkload, false),
             Claim::Denied(_) if first_denial_decides => break,
             Claim::Denied(_) => continue,
         };
-        match needs.iter_mut().find(|(known, _)| *known == spec) {
-            Some((_, known)) => *known |= contents,
-            None => needs.push((spec, contents)),
+        let contents = contents && !needs.iter().any(|need| need.1 == spec && need.2);
+        match needs.iter_mut().find(|need| (need.0, need.1) == (verb, spec)) {
+            Some((_, _, known)) => *known |= contents,
+            None => needs.push((verb, spec, contents)),
         }
         if first_denial_decides && is_denied {
             break;
         }
     }
     // Contents are asked for first, and `use` is denied first (`check` in `validate.rs`): both are known by then.
-    let both = |(spec, contents): (&SpecName, bool)| {
+    let both = |(verb, spec, contents): (Verb, &SpecName, bool)| {
         let contents = contents.then(|| Question::Contents(spec.clone(), Freshness::Any));
-        let may_use = claims.service_account.clone().map(|account| Question::Use(account, spec.clone()));
+        let may_use = claims.service_account.clone().map(|account| Question::Use(account, verb, spec.clone()));
         contents.into_iter().chain(may_use)
     };
     needs.into_iter().flat_map(both).collect()

@@ -12,7 +12,7 @@ use futures::FutureExt as _;
 use serde_json::{Value, json};
 
 use super::{pod::SlotKind, *};
-use crate::credspec::{Contents, SpecName};
+use crate::credspec::{Contents, SpecName, Verb};
 
 const MUTATE: Webhook = Webhook::Mutate;
 
@@ -61,9 +61,9 @@ fn stepped(settings: Settings, webhook: Webhook, review: &Value, facts: &Facts) 
                 Question::Contents(spec, _) => {
                     Fact::Contents(facts.spec(spec).cloned().unwrap_or_else(|| known(unknown().into(), Source::Api)))
                 }
-                Question::Use(_, spec) => {
-                    Fact::Use(facts.use_of(spec).cloned().unwrap_or_else(|| known(unknown().into(), Source::Api)))
-                }
+                Question::Use(_, verb, spec) => Fact::Use(
+                    facts.use_of(*verb, spec).cloned().unwrap_or_else(|| known(unknown().into(), Source::Api)),
+                ),
             }
         })
         .now_or_never()
@@ -89,7 +89,7 @@ fn asked(webhook: Webhook, review: &Value) -> Vec<Question> {
     let names: Vec<SpecName> = names.iter().filter_map(|name| SpecName::parse(name)).collect();
     let all = Facts {
         specs: names.iter().map(|name| (name.clone(), known(contents(&json!({})), Source::Api))).collect(),
-        uses: names.iter().map(|name| (name.clone(), known(UseFact::Allowed, Source::Api))).collect(),
+        uses: names.iter().map(|name| ((Verb::Use, name.clone()), known(UseFact::Allowed, Source::Api))).collect(),
     };
     stepped(enforcing(Enforcement::Enforce), webhook, review, &all).0
 }
@@ -104,7 +104,7 @@ fn again(text: &str) -> Question {
 
 /// Whether a pod without a service account of its own may use a credential spec.
 fn use_of(text: &str) -> Question {
-    Question::Use(ServiceAccount { namespace: Arc::from("prod"), name: Arc::from("default") }, name(text))
+    Question::Use(ServiceAccount { namespace: Arc::from("prod"), name: Arc::from("default") }, Verb::Use, name(text))
 }
 
 fn known<F>(fact: F, source: Source) -> Known<F> {
@@ -130,7 +130,7 @@ fn named(name: &str) -> Value {
 fn facts(spec: &str, may_use: UseFact, source: Source) -> Facts {
     Facts {
         specs: vec![(name(spec), known(contents(&json!({"a": 1})), source))],
-        uses: vec![(name(spec), known(may_use, source))],
+        uses: vec![((Verb::Use, name(spec)), known(may_use, source))],
     }
 }
 
@@ -294,7 +294,7 @@ fn a_cached_spec_is_read_live_before_its_contents_deny() {
     ]}));
     let mut both = cached.clone();
     both.specs.push((name("b"), known(contents(&json!({})), Source::Cache)));
-    both.uses.push((name("b"), known(UseFact::Denied { reason: None }, Source::Api)));
+    both.uses.push(((Verb::Use, name("b")), known(UseFact::Denied { reason: None }, Source::Api)));
     assert_eq!(validate(&two, &both), [contents_of("b"), use_of("b")]);
     let all = [contents_of("b"), use_of("b"), contents_of("a"), use_of("a"), again("a")];
     assert_eq!(asked(Enforcement::Warn, Webhook::Validate, &two, &both), all);
@@ -321,7 +321,7 @@ fn audit_annotations_say_how_it_was_decided() {
     let mut all = facts("a", UseFact::Allowed, Source::Cache);
     all.uses[0].1.source = Source::Remembered;
     all.specs.push((name("b"), known(contents(&json!({})), Source::Api)));
-    all.uses.push((name("b"), known(UseFact::Allowed, Source::Joined)));
+    all.uses.push(((Verb::Use, name("b")), known(UseFact::Allowed, Source::Joined)));
     let decision = decided(Webhook::Validate, &pod, &all);
     assert_eq!(decision.reason, "authorized");
     assert_eq!(decision.specs, ["a", "b"].map(name));

@@ -1,8 +1,8 @@
-//! Tickets for Linux pods: the sidecar that `/mutate` injects into a pod that asks for them, and why a pod cannot have it.
+//! Tickets and keytabs for Linux pods: the sidecar that `/mutate` injects into a pod that asks for them, and why a pod cannot have it.
 //!
-//! Invariants: the annotation gives no right. A projected token with the audience of a credential spec does: `/validate` authorizes it when
+//! Invariants: an annotation gives no right. A projected token with the audience of a credential spec does: `/validate` authorizes it when
 //! the pod is created, and no update can change a pod's volumes. Injection adds what is missing and replaces nothing, so a patched pod sent
-//! again yields no patch. The token is mounted in the sidecar alone, the tickets are read-only elsewhere. Pod Security `restricted` admits
+//! again yields no patch. A token is mounted in the sidecar alone, the tickets are read-only elsewhere. Pod Security `restricted` admits
 //! the sidecar and quotas count it; its requests are its limits, so a Guaranteed pod stays one.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -17,12 +17,12 @@ use super::{
     patch::PatchWriter,
     pod::{
         Pod, SlotKind, SlotRef,
-        tickets::{ANNOTATION, AUDIENCE, FOLDER, SIDECAR, SidecarFields, TOKEN_PATH, TOKEN_VOLUME},
+        tickets::{FOLDER, SIDECAR, SidecarFields, TOKEN_PATH},
     },
     preconditions::spec_name,
     warning::Warnings,
 };
-use crate::credspec::SpecName;
+use crate::credspec::{SpecName, Verb};
 
 /// Whether Linux pods get tickets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -98,45 +98,54 @@ impl Default for StartupProbe {
     }
 }
 
-/// The ticket that the annotation of a pod asks for by this name, or the denials. Empty where tickets are not enabled and the pod has a
+/// What the annotations of a pod ask for, or the denials. Empty where they ask for nothing, or where tickets are not enabled and the pod has a
 /// sidecar of its own. Any other pod would never get one: nothing is injected after its creation.
-pub(super) fn claims(pod: &Pod, name: &str, settings: &TicketSettings) -> Vec<Claim> {
+pub(super) fn claims(pod: &Pod, settings: &TicketSettings) -> Vec<Claim> {
+    let Some((verb, _)) = pod.asks().next() else { return Vec::new() };
+    let impossible = |why| Denial::TicketsImpossible(verb, why);
     let mut denials = match settings {
         TicketSettings::Off if pod.slots().any(|slot| slot.is_sidecar()) => return Vec::new(),
-        TicketSettings::Off => vec![Denial::TicketsNotEnabled],
+        TicketSettings::Off => vec![Denial::TicketsNotEnabled(verb)],
         TicketSettings::On(_) => Vec::new(),
-        TicketSettings::TooOld(version) => vec![Denial::TicketsImpossible(format!(
+        TicketSettings::TooOld(version) => vec![impossible(format!(
             "they need native sidecars, which Kubernetes has from 1.29 on, and this cluster is {version}"
         ))],
-        TicketSettings::Unknown(failure) => vec![Denial::TicketsUnavailable(failure.clone())],
+        TicketSettings::Unknown(failure) => vec![Denial::TicketsUnavailable(verb, failure.clone())],
     };
-    denials.extend(obstacles(pod, name).map(Denial::TicketsImpossible));
-    match spec_name(name, || format!("annotation {ANNOTATION}")) {
-        Ok(spec) if denials.is_empty() => return vec![Claim::Ticket(spec)],
-        Ok(_) => {}
-        Err(denial) => denials.insert(0, denial),
+    denials.extend(obstacles(pod, verb).map(impossible));
+    let names = pod.asks().map(|(verb, name)| {
+        let spec = spec_name(name, || format!("annotation {}", verb.annotation()))?;
+        Ok(Claim::Token(verb, spec))
+    });
+    let (claims, wrong): (Vec<_>, Vec<_>) = names.partition(Result::is_ok);
+    denials.splice(0..0, wrong.into_iter().filter_map(Result::err));
+    if denials.is_empty() {
+        return claims.into_iter().flatten().collect();
     }
     denials.into_iter().map(Claim::from).collect()
 }
 
 /// Reasons not to inject: a Windows pod, or volumes, containers or mounts that use our names or path for something else.
-fn obstacles(pod: &Pod, spec: &str) -> impl Iterator<Item = String> {
+fn obstacles(pod: &Pod, first: Verb) -> impl Iterator<Item = String> {
     let windows = pod.is_for_windows().then(|| "they are for Linux pods, and this pod is for Windows".to_owned());
     let tickets = pod.volumes().in_memory.filter(|is_in_memory| !is_in_memory);
     let tickets = tickets.map(|_| format!("volume {SIDECAR:?} is not an emptyDir in memory"));
-    let token = pod.volumes().token.as_deref().filter(|token| *token != spec);
-    let token = token.map(|_| {
-        let right = format!("a token with the audience {AUDIENCE}NAME and the path {TOKEN_PATH:?}");
-        format!("volume {TOKEN_VOLUME:?} needs one source, {right}, and no other")
+    let tokens = pod.asks().filter_map(|(verb, spec)| {
+        pod.volumes().token(verb).filter(|token| *token != spec)?;
+        let right = format!("a token with the audience {}NAME and the path {TOKEN_PATH:?}", verb.audience());
+        Some(format!("volume {:?} needs one source, {right}, and no other", verb.token_volume()))
     });
-    let slots = pod.slots().filter(|slot| !slot.is_sidecar()).filter_map(|slot| {
+    let slots = pod.slots().filter_map(move |slot| {
+        let lacked = pod.asks().find(|(verb, _)| !slot.is_sidecar() || !slot.tickets.has(verb.token_mount()));
+        let (lacked, _) = lacked?;
+        let other = Verb::ALL.into_iter().find(|verb| slot.tickets.has(verb.token_mount()));
         let fault = if slot.has_windows_options() {
-            "has windowsOptions, and tickets are for Linux pods".to_owned()
+            format!("has windowsOptions, and {} are for Linux pods", first.product())
         } else if slot.owner == SIDECAR && slot.kind != SlotKind::Pod {
             let what = "an init container with restartPolicy: Always that mounts volume";
-            format!("has the name of the sidecar, {what} {TOKEN_VOLUME:?}")
-        } else if slot.tickets.has(SidecarFields::TOKEN) {
-            format!("mounts volume {TOKEN_VOLUME:?}, which is for the sidecar alone")
+            format!("has the name of the sidecar, {what} {:?}", lacked.token_volume())
+        } else if let Some(other) = other {
+            format!("mounts volume {:?}, which is for the sidecar alone", other.token_volume())
         } else if slot.tickets.has(SidecarFields::OTHER) {
             format!("may mount volume {SIDECAR:?} at {FOLDER} alone, whole and read-only, and nothing else there")
         } else {
@@ -144,7 +153,7 @@ fn obstacles(pod: &Pod, spec: &str) -> impl Iterator<Item = String> {
         };
         Some(format!("{} {fault}", SlotRef::from(&slot)))
     });
-    windows.into_iter().chain(tickets).chain(token).chain(slots)
+    windows.into_iter().chain(tickets).chain(tokens).chain(slots)
 }
 
 /// Warns about a pod with the annotation whose containers do not use the tickets, or lose a setting to them.
@@ -154,23 +163,25 @@ pub(super) fn warn(pod: &Pod, settings: &TicketSettings, warnings: &mut Warnings
     }
 }
 
-/// The injected JSON, with placeholders for the values. The other containers start once there are tickets, so they wait while the broker
-/// does not answer.
+/// The injected JSON, with placeholders for the values; of the sidecar's lists, `{"use": ITEM}` is an item for one verb. The other containers
+/// start once there is what was asked for, so they wait while the broker does not answer.
 const INJECTED: &str = include_str!("tickets/injected.json");
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Injected {
-    /// For each container but the sidecar.
-    env: [Value; 2],
+    /// For each container but the sidecar: two for tickets, one for a keytab.
+    env: [Value; 3],
     /// The same.
     volume_mounts: [Value; 1],
-    volumes: [Value; 2],
+    /// What is written, and the tokens.
+    volumes: [Value; 3],
     sidecar: Value,
 }
 
 impl Injected {
-    fn new(pod: &Pod, spec: &SpecName, sidecar: &Sidecar) -> Result<Self, Denial> {
+    fn new(pod: &Pod, asked: &[(Verb, &SpecName)], sidecar: &Sidecar) -> Result<Self, Denial> {
+        let first = asked.first().map_or(Verb::Use, |(verb, _)| *verb);
         let Sidecar { image, broker, broker_address, broker_ca, options } = sidecar;
         let StartupProbe { timeout_seconds, failure_threshold } = options.startup_probe;
         // With an `fsGroup`, that group alone reads the tickets.
@@ -180,8 +191,11 @@ impl Injected {
             let quoted = Value::from(value).to_string();
             quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or_default().to_owned()
         };
+        let spec = |verb| text(asked.iter().find(|asked| asked.0 == verb).map_or("", |(_, spec)| spec.as_str()));
         let values = [
-            ("$SPEC", text(spec.as_str())),
+            ("$TICKETS", spec(Verb::Use)),
+            ("$KEYTAB", spec(Verb::Export)),
+            ("$TOKEN", text(first.token_volume())),
             ("$IMAGE", text(image)),
             ("$BROKER", text(broker)),
             ("$ADDRESS", text(broker_address)),
@@ -194,13 +208,33 @@ impl Injected {
             ("$CA", text(broker_ca)),
         ];
         let injected = values.iter().fold(INJECTED.to_owned(), |text, (word, value)| text.replace(word, value));
-        serde_json::from_str(&injected).map_err(|error| Denial::TicketsUnavailable(Failure::new(error.to_string())))
+        let mut injected: Self = serde_json::from_str(&injected)
+            .map_err(|error| Denial::TicketsUnavailable(first, Failure::new(error.to_string())))?;
+        for list in ["args", "volumeMounts"] {
+            let items = injected.sidecar.get_mut(list).and_then(Value::as_array_mut);
+            items.into_iter().for_each(|items| items.retain_mut(|item| is_asked(asked, item)));
+        }
+        Ok(injected)
     }
 }
 
+/// Whether an item of the sidecar is for what is asked for. One for a verb becomes what it holds.
+fn is_asked(asked: &[(Verb, &SpecName)], item: &mut Value) -> bool {
+    let verb = Verb::ALL.into_iter().find_map(|verb| Some((verb, item.get_mut(verb.as_str())?.take())));
+    let Some((verb, held)) = verb else { return true };
+    *item = held;
+    asked.iter().any(|asked| asked.0 == verb)
+}
+
 /// Adds the missing parts to the pod.
-pub(super) fn inject(pod: &Pod, spec: &SpecName, sidecar: &Sidecar, patch: &mut PatchWriter) -> Result<(), Denial> {
-    let Injected { env, volume_mounts, volumes, sidecar } = Injected::new(pod, spec, sidecar)?;
+pub(super) fn inject(
+    pod: &Pod,
+    asked: &[(Verb, &SpecName)],
+    sidecar: &Sidecar,
+    patch: &mut PatchWriter,
+) -> Result<(), Denial> {
+    let Injected { env, volume_mounts, volumes, sidecar } = Injected::new(pod, asked, sidecar)?;
+    let [no_tickets, no_keytab] = Verb::ALL.map(|verb| asked.iter().all(|asked| asked.0 != verb));
     let (mut has_sidecar, mut has_others) = (false, false);
     for slot in pod.slots() {
         has_sidecar |= slot.is_sidecar();
@@ -208,13 +242,21 @@ pub(super) fn inject(pod: &Pod, spec: &SpecName, sidecar: &Sidecar, patch: &mut 
         let Some(list) = slot.kind.field().filter(|_| !slot.is_sidecar()) else { continue };
         let (container, has) = (format!("/spec/{list}/{}", slot.index), |field| slot.tickets.has(field));
         let position = |field| has(field).then_some("-");
-        let is_there = [has(SidecarFields::CACHE), has(SidecarFields::CONFIGURATION)];
+        let is_there = [
+            no_tickets || has(SidecarFields::CACHE),
+            no_tickets || has(SidecarFields::CONFIGURATION),
+            no_keytab || has(SidecarFields::KEYTAB),
+        ];
         add(patch, &format!("{container}/env"), position(SidecarFields::ENV), &env, is_there)?;
         let mounts = (format!("{container}/volumeMounts"), position(SidecarFields::MOUNTS));
         add(patch, &mounts.0, mounts.1, &volume_mounts, [has(SidecarFields::TICKETS)])?;
     }
     let known = pod.volumes();
-    let is_there = [known.in_memory.is_some(), known.token.is_some()];
+    let is_there = [
+        known.in_memory.is_some(),
+        no_tickets || known.token(Verb::Use).is_some(),
+        no_keytab || known.token(Verb::Export).is_some(),
+    ];
     add(patch, "/spec/volumes", known.are_some.then_some("-"), &volumes, is_there)?;
     // The last operation: it shifts the positions of the other init containers.
     let list = format!("/spec/{}", SlotKind::InitContainer.field().unwrap_or_default());

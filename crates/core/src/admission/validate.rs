@@ -10,11 +10,11 @@ use super::{
     case::{Assessment, Case},
     claims::{Claim, SpecClaims},
     operation::Operation,
-    pod::{Pod, Slot, SlotKind, SlotRef, tickets::AUDIENCE},
+    pod::{Pod, Slot, SlotKind, SlotRef},
     preconditions::{expect_few_names, expect_old_pod, expect_pod, spec_name},
 };
 use crate::{
-    credspec::{MAX_CONTENTS_BYTES, SpecName, compare::ExpectedContents},
+    credspec::{MAX_CONTENTS_BYTES, SpecName, Verb, compare::ExpectedContents},
     json::MAX_TEXT,
 };
 
@@ -23,9 +23,9 @@ pub(super) fn claims(review: &Review) -> Result<SpecClaims, Denial> {
     let pod = expect_pod(review)?;
     let mut claims = SpecClaims::from(AllowReason::NoGmsa);
     // An update cannot change a pod's volumes, and an ephemeral container brings none: a token is authorized once.
-    let mut tokens: Vec<&str> = Vec::new();
+    let mut tokens: Vec<(Verb, &str)> = Vec::new();
     let mut slots: Vec<Slot<'_>> = if review.operation == Operation::Create {
-        tokens.extend(pod.audiences());
+        tokens.extend(pod.tokens());
         pod.slots().collect()
     } else {
         claims.reason = AllowReason::Unchanged;
@@ -50,10 +50,10 @@ pub(super) fn claims(review: &Review) -> Result<SpecClaims, Denial> {
             Err(denial) => Claim::Denied(SlotDenial::of(&slot, denial)),
         });
     }
-    for token in tokens {
-        let spec = spec_name(token, || format!("audience {AUDIENCE}NAME"));
+    for (verb, token) in tokens {
+        let spec = spec_name(token, || format!("audience {}NAME", verb.audience()));
         let spec = spec.and_then(|spec| account.as_ref().map(|_| spec).map_err(Denial::clone));
-        claims.all.push(spec.map_or_else(Claim::from, Claim::Ticket));
+        claims.all.push(spec.map_or_else(Claim::from, |spec| Claim::Token(verb, spec)));
     }
     claims.service_account = account.ok();
     Ok(claims)
@@ -69,8 +69,8 @@ pub(super) fn check(case: &Case) -> Assessment {
     for claim in &claims.all {
         match claim {
             Claim::Denied(denial) => denials.push(denial.clone()),
-            Claim::Ticket(spec) => {
-                let denied = facts.may_use(service_account, spec).err();
+            Claim::Token(verb, spec) => {
+                let denied = facts.may(service_account, *verb, spec).err();
                 denials.extend(denied.map(|denial| SlotDenial { slot: None, denial }));
             }
             Claim::Named { slot, spec, .. } => {
@@ -95,7 +95,7 @@ struct Checked<'f> {
 
 impl<'f> Checked<'f> {
     fn slot(&mut self, slot: &Slot<'_>, spec: &'f SpecName) -> Result<(), Denial> {
-        self.facts.may_use(self.service_account, spec)?;
+        self.facts.may(self.service_account, Verb::Use, spec)?;
         let Some(own) = slot.contents else {
             return Err(Denial::NameWithoutContents { slot: SlotRef::from(slot), spec: spec.clone() });
         };

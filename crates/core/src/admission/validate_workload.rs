@@ -16,7 +16,7 @@ use super::{
     warning::Warnings,
 };
 use crate::{
-    credspec::{SpecName, compare::ExpectedContents},
+    credspec::{SpecName, Verb, compare::ExpectedContents},
     diagnostic::rules,
 };
 
@@ -27,7 +27,7 @@ fn template(review: &Review) -> Result<&Pod, AllowReason> {
         return Err(AllowReason::Controlled);
     }
     let pod = workload.template.as_ref().ok_or(AllowReason::NoGmsa)?;
-    if pod.tickets().is_some() || pod.audiences().next().is_some() {
+    if pod.asks_tickets_of().next().is_some() {
         return Ok(pod);
     }
     if pod.is_linux() {
@@ -58,10 +58,9 @@ pub(super) fn claims(review: &Review, settings: &TicketSettings) -> SpecClaims {
     if claims.service_account.is_some() {
         claims.all =
             named(pod).map(|(slot, spec)| Claim::Named { slot: slot.position(), spec, needs_contents: true }).collect();
-        claims.all.extend(pod.tickets().into_iter().flat_map(|name| tickets::claims(pod, name, settings)));
-        // With the one of the annotation, as many as a pod may name.
-        let tokens = pod.audiences().filter_map(SpecName::parse).take(MAX_SPECS_PER_POD - 1);
-        claims.all.extend(tokens.filter(|_| expect_few_names(pod).is_ok()).map(Claim::Ticket));
+        claims.all.extend(tickets::claims(pod, settings));
+        let tokens = pod.tokens().filter_map(|(verb, name)| Some(Claim::Token(verb, SpecName::parse(name)?)));
+        claims.all.extend(tokens.filter(|_| expect_few_names(pod).is_ok()));
     }
     claims
 }
@@ -132,15 +131,15 @@ fn place<'p>(slot: &Slot<'p>) -> (String, Vec<&'p str>) {
 fn check_specs(pod: &Pod, claims: &SpecClaims, facts: &Facts, warnings: &mut Warnings) {
     let (mut seen, mut expected, mut slots) = (HashSet::new(), HashMap::new(), pod.slots());
     for claim in &claims.all {
-        let (spec, slot) = match claim {
-            Claim::Named { slot, spec, .. } => (spec, Some(Slot::at(*slot, &mut slots))),
-            Claim::Ticket(spec) => (spec, None),
+        let (verb, spec, slot) = match claim {
+            Claim::Named { slot, spec, .. } => (Verb::Use, spec, Some(Slot::at(*slot, &mut slots))),
+            Claim::Token(verb, spec) => (*verb, spec, None),
             Claim::Denied(SlotDenial { denial, .. }) => {
                 warnings.push(denial.rule(), &denial.to_string());
                 continue;
             }
         };
-        let is_first = seen.insert(spec);
+        let is_first = seen.insert((verb, spec));
         match facts.contents(spec) {
             Ok(contents) => {
                 let expected = expected.entry(spec).or_insert_with(|| ExpectedContents::new(contents));
@@ -157,7 +156,7 @@ fn check_specs(pod: &Pod, claims: &SpecClaims, facts: &Facts, warnings: &mut War
             Err(denial) if is_first => warn(&denial, warnings),
             Err(_) => {}
         }
-        if let Err(denial) = facts.may_use(pod.service_account(), spec)
+        if let Err(denial) = facts.may(pod.service_account(), verb, spec)
             && is_first
         {
             warn(&denial, warnings);
@@ -169,26 +168,26 @@ fn check_specs(pod: &Pod, claims: &SpecClaims, facts: &Facts, warnings: &mut War
 fn warn(denial: &Denial, warnings: &mut Warnings) {
     let (sentence, names) = match denial {
         Denial::SpecMissing(spec) => {
-            ("GMSA cred spec {} does not exist: the pods will be refused", vec![spec.as_str()])
+            ("GMSA cred spec {} does not exist: the pods will be refused".to_owned(), vec![spec.as_str()])
         }
         Denial::SpecUnusable(spec) => {
-            ("GMSA cred spec {} has no credspec key: the pods will be refused", vec![spec.as_str()])
+            ("GMSA cred spec {} has no credspec key: the pods will be refused".to_owned(), vec![spec.as_str()])
         }
         Denial::SpecUnreadable { spec, .. } => {
-            ("GMSA cred spec {} could not be read, so this workload was not checked", vec![spec.as_str()])
+            ("GMSA cred spec {} could not be read, so this workload was not checked".to_owned(), vec![spec.as_str()])
         }
-        Denial::NotAuthorized { service_account, spec, .. } => (
-            "service account {} may not use GMSA cred spec {}: the pods will be refused",
+        Denial::NotAuthorized { service_account, verb, spec, .. } => (
+            format!("service account {{}} may not {} GMSA cred spec {{}}: the pods will be refused", verb.as_str()),
             vec![service_account.as_str(), spec.as_str()],
         ),
-        Denial::AuthorizationFailed { service_account, spec, .. } => (
-            "it could not be checked whether service account {} may use GMSA cred spec {}",
+        Denial::AuthorizationFailed { service_account, verb, spec, .. } => (
+            format!("it could not be checked whether service account {{}} may {} GMSA cred spec {{}}", verb.as_str()),
             vec![service_account.as_str(), spec.as_str()],
         ),
         // No other denial follows from a fact yet; its own text is the warning.
         _ => return warnings.push(denial.rule(), &denial.to_string()),
     };
-    warnings.add(denial.rule(), sentence, &names);
+    warnings.add(denial.rule(), &sentence, &names);
 }
 
 #[cfg(test)]

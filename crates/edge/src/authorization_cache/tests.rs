@@ -18,7 +18,7 @@ struct Scripted {
 }
 
 impl Authorizer for Scripted {
-    fn may_use<'a>(&'a self, _: &'a ServiceAccount, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
+    fn may<'a>(&'a self, _: &'a ServiceAccount, _: Verb, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
         async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
             let fact = self.fact.lock().clone();
@@ -41,10 +41,20 @@ impl Setup {
     }
 
     fn ask(&self, namespace: &str, account: &str, spec: &str) -> impl Future<Output = Authorization> + Send + 'static {
+        self.ask_for(Verb::Use, namespace, account, spec)
+    }
+
+    fn ask_for(
+        &self,
+        verb: Verb,
+        namespace: &str,
+        account: &str,
+        spec: &str,
+    ) -> impl Future<Output = Authorization> + Send + 'static {
         let cache = Arc::clone(&self.cache);
         let account = ServiceAccount { namespace: namespace.into(), name: account.into() };
         let spec = SpecName::parse(spec).unwrap();
-        async move { cache.may_use(&account, &spec, Instant::now() + Duration::from_secs(5)).await }
+        async move { cache.may(&account, verb, &spec, Instant::now() + Duration::from_secs(5)).await }
     }
 
     fn calls(&self) -> usize {
@@ -70,8 +80,9 @@ async fn a_yes_is_remembered_from_the_question_on_and_not_longer() {
 /// Hibernation, and a virtual machine that is restored from a snapshot: the clock of the process stands still meanwhile.
 #[test]
 fn what_was_allowed_before_the_machine_stood_still_is_asked_again() {
-    let question =
-        || (ServiceAccount { namespace: "shop".into(), name: "till".into() }, SpecName::parse("web").unwrap());
+    let question = || {
+        (ServiceAccount { namespace: "shop".into(), name: "till".into() }, Verb::Use, SpecName::parse("web").unwrap())
+    };
     let asked = Moment::now();
     let second = Duration::from_secs(1);
     for (now, is_remembered) in [
@@ -88,13 +99,14 @@ fn what_was_allowed_before_the_machine_stood_still_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_belongs_to_one_namespace_account_and_spec() {
+async fn an_answer_belongs_to_one_namespace_account_spec_and_verb() {
     let setup = Setup::new(UseFact::Allowed, TTL);
     setup.ask("shop", "till", "web").await;
     for (namespace, account, spec) in [("other", "till", "web"), ("shop", "other", "web"), ("shop", "till", "other")] {
         assert_eq!(setup.ask(namespace, account, spec).await.source, Source::Api);
     }
-    assert_eq!(setup.calls(), 4);
+    assert_eq!(setup.ask_for(Verb::Export, "shop", "till", "web").await.source, Source::Api);
+    assert_eq!(setup.calls(), 5);
 }
 
 #[tokio::test(start_paused = true)]
@@ -128,7 +140,7 @@ async fn the_number_of_remembered_answers_is_bounded_and_the_oldest_goes_first()
     let allowed = Allowed { ttl: TTL, asked: Mutex::default(), clock: Arc::new(Moment::now) };
     let question = |n: usize| {
         let account = ServiceAccount { namespace: "shop".into(), name: format!("account-{n}").into() };
-        (account, SpecName::parse("web").unwrap())
+        (account, Verb::Use, SpecName::parse("web").unwrap())
     };
     for n in 0..MAX_REMEMBERED + 10 {
         allowed.remember(question(n), Moment::now());

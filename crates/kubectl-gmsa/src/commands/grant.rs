@@ -23,7 +23,11 @@ use gmsa_cluster::{
     manifests::{Document, Manifests},
     resolver::live::collection,
 };
-use gmsa_core::{admission::ServiceAccount, credspec::SpecName, quote::one_line};
+use gmsa_core::{
+    admission::ServiceAccount,
+    credspec::{SpecName, Verb},
+    quote::one_line,
+};
 
 const GRANTS_MORE: &str = "grants something else: edit or delete it with kubectl";
 
@@ -186,7 +190,7 @@ async fn revoke(cluster: &LiveCluster, grant: &GrantObjects<'_>, is_dry_run: boo
     };
     let (rbac, _) = Rbac::from_documents(&others);
     let account = ServiceAccount { namespace: grant.namespace.into(), name: grant.service_account.into() };
-    let other = rbac.grant(&account, grant.spec);
+    let other = rbac.grant(&account, Verb::Use, grant.spec);
     if let Some(other) = &other {
         let (GrantObjects { spec, namespace, service_account }, by) = (grant, Grant::by(other.binding).why());
         // Writing into a String cannot fail.

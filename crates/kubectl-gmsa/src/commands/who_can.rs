@@ -29,7 +29,7 @@ use gmsa_cluster::{
 };
 use gmsa_core::{
     admission::ServiceAccount,
-    credspec::SpecName,
+    credspec::{SpecName, Verb},
     diagnostic::{Diagnostic, rules::SPEC_MISSING},
 };
 
@@ -110,7 +110,7 @@ async fn used_by(account: &ServiceAccount, options: &Options, connection: &Conne
     problems.extend(refused);
     let grant = |spec: &Value| {
         let name = SpecName::parse(spec.pointer("/metadata/name")?.as_str()?)?;
-        let grant = rbac.grant(account, &name)?;
+        let grant = rbac.grant(account, Verb::Use, &name)?;
         Some(Grant { credential_spec: Some(name.to_string()), ..Grant::by(grant.binding) })
     };
     let found: BTreeSet<Grant> = specs.iter().filter_map(grant).collect();
@@ -166,7 +166,7 @@ fn grants(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<Grant> {
         if only.is_some_and(|only| only != namespace) {
             continue;
         }
-        for grant in rbac.grants(name, namespace) {
+        for grant in rbac.grants((Verb::Use, name), namespace) {
             let binding = grant.binding;
             // A binding for all namespaces counts for the pods of the requested namespace.
             if !grant.holder.is_of_pods_in(binding.namespace.as_deref().or(only)) {

@@ -1,7 +1,7 @@
 //! The ClusterRole and RoleBinding that let a service account use exactly one credential spec.
 
 use gmsa_cluster::manifests::Document;
-use gmsa_core::credspec::{GROUP, PLURAL, SpecName, USE_VERB, generate::scalar};
+use gmsa_core::credspec::{GROUP, PLURAL, SpecName, Verb, generate::scalar};
 use serde_json::{Value, json};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -57,7 +57,7 @@ impl GrantObjects<'_> {
     /// Whether the ClusterRole of this grant's name allows only the use of the credential spec.
     pub fn is_own_role(&self, role: &Value) -> bool {
         let own = json!({
-            "apiGroups": [GROUP], "resources": [PLURAL], "resourceNames": [self.spec.as_str()], "verbs": [USE_VERB],
+            "apiGroups": [GROUP], "resources": [PLURAL], "resourceNames": [self.spec.as_str()], "verbs": [Verb::Use.as_str()],
         });
         all(role, "rules", |rule| *rule == own) && role.get("aggregationRule").is_none()
     }
@@ -78,7 +78,7 @@ rules:
 - apiGroups: [{GROUP}]
   resources: [{PLURAL}]
   resourceNames: [{spec}]
-  verbs: [{USE_VERB}]
+  verbs: [use]
 "
         )
     }

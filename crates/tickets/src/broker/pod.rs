@@ -8,7 +8,7 @@ use gmsa_cluster::apiserver::{ApiServer, CallKind};
 use gmsa_core::{
     admission::pod::tickets::{Volumes, volumes},
     causes::chain,
-    credspec::SpecName,
+    credspec::{SpecName, Verb},
     diagnostic::rules,
 };
 use http::Request;
@@ -86,7 +86,7 @@ fn checked(pod: &LivePod, caller: &Caller, spec: &SpecName, now: UtcDateTime) ->
     if matches!(pod.status.phase.as_str(), "Succeeded" | "Failed") {
         return Err(refused(caller, "has ended"));
     }
-    if !pod.spec.volumes.project(spec) {
+    if !pod.spec.volumes.project(Verb::Use, spec) {
         let what = format!("has no projected token with the audience {} in its volumes", audience(spec));
         return Err(refused(caller, &what));
     }

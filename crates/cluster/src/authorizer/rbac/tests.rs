@@ -76,7 +76,7 @@ async fn an_answer_is_allowed_or_denied_and_comes_from_files() {
         (service_account("test", "app"), denied(None)),
     ];
     for (account, fact) in cases {
-        let answer = rbac.may_use(&account, &spec, past).await;
+        let answer = rbac.may(&account, Verb::Use, &spec, past).await;
         assert_eq!(answer, Authorization { fact, source: Source::Files }, "{account:?}");
     }
 }
@@ -123,7 +123,7 @@ fn all_grants_of_a_credential_spec_are_listed() {
         )
         + &binding("ClusterRoleBinding", "{name: all}", "kind: ClusterRole, name: r", "{kind: Group, name: admins}");
     let rbac = rbac(&text).unwrap();
-    let reasons = |namespace| rbac.grants(&spec, namespace).map(reason).collect::<Vec<_>>();
+    let reasons = |namespace| rbac.grants((Verb::Use, &spec), namespace).map(reason).collect::<Vec<_>>();
     let cluster = "RBAC: allowed by ClusterRoleBinding \"all\" of ClusterRole \"r\" to Group \"admins\"";
     assert_eq!(reasons("other"), [cluster]);
     assert_eq!(

@@ -1,13 +1,13 @@
-//! What a Pod says about tickets for Linux pods: the audiences of its projected tokens, the volumes of the sidecar, and what each container
-//! mounts and sets.
+//! What a Pod says about tickets and keytabs for Linux pods: the audiences of its projected tokens, the volumes of the sidecar, and what each
+//! container mounts and sets.
 //!
-//! Invariants: of the audiences, at most one more than a pod may name is kept; a container costs one byte.
+//! Invariants: of the audiences, at most one more than a pod may name is kept; a container that says nothing costs nothing.
 
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 
 use crate::{
     admission::MAX_SPECS_PER_POD,
-    credspec::SpecName,
+    credspec::{SpecName, Verb},
     json::{Flag, Object, Text, Texts, fold, null_is_default},
 };
 
@@ -50,26 +50,92 @@ pub const KEYTAB_TOKEN_FILE: &str = "/var/run/secrets/gmsa-keytab/token";
 /// Where the sidecar writes the keytab: a file of [`FOLDER`].
 pub const KEYTAB_FILE: &str = "/var/run/gmsa/keytab";
 
-/// The volumes of a pod, as far as tickets go.
+/// Linux pods get tickets by the verb `use`, and keytabs by `export`: each asks by an annotation, and has a token of its own.
+impl Verb {
+    /// What a pod gets by it, in messages.
+    #[must_use]
+    pub fn product(self) -> &'static str {
+        match self {
+            Self::Use => "tickets",
+            Self::Export => "keytabs",
+        }
+    }
+
+    /// The annotation of a pod that asks for it.
+    #[must_use]
+    pub fn annotation(self) -> &'static str {
+        match self {
+            Self::Use => ANNOTATION,
+            Self::Export => KEYTAB,
+        }
+    }
+
+    /// The audience of a token for it is this, followed by the name of a credential spec.
+    #[must_use]
+    pub fn audience(self) -> &'static str {
+        match self {
+            Self::Use => AUDIENCE,
+            Self::Export => KEYTAB_AUDIENCE,
+        }
+    }
+
+    /// The name of the volume with the sidecar's token for it.
+    #[must_use]
+    pub fn token_volume(self) -> &'static str {
+        match self {
+            Self::Use => TOKEN_VOLUME,
+            Self::Export => KEYTAB_TOKEN_VOLUME,
+        }
+    }
+
+    /// What a container says that mounts [`Self::token_volume`].
+    pub(in crate::admission) fn token_mount(self) -> SidecarFields {
+        match self {
+            Self::Use => SidecarFields::TOKEN,
+            Self::Export => SidecarFields::KEYTAB_TOKEN,
+        }
+    }
+}
+
+/// The volumes of a pod, as far as tickets and keytabs go.
 #[derive(Debug, Default)]
 pub struct Volumes {
     /// Whether the pod has any.
     pub are_some: bool,
     /// Whether the volume [`SIDECAR`] is in memory; `None` where there is no such volume.
     pub in_memory: Option<bool>,
-    /// Name of the credential spec in the audience of [`TOKEN_VOLUME`]; `None` where there is no such volume, empty where it has anything but one
-    /// source, a token with the path [`TOKEN_PATH`] and an audience that begins with [`AUDIENCE`].
-    pub token: Option<Box<str>>,
-    /// The names after [`AUDIENCE`] in the audiences of all volumes, without repetitions. Not validated.
-    pub(super) audiences: Texts,
+    /// By verb, the name of the credential spec in the audience of [`Verb::token_volume`]; `None` where there is no such volume, empty where it has
+    /// anything but one source, a token with the path [`TOKEN_PATH`] and an audience that begins with [`Verb::audience`].
+    token: [Option<Box<str>>; 2],
+    /// The audiences of all volumes that begin with [`Verb::audience`] of some verb, without repetitions.
+    audiences: Texts,
 }
 
 impl Volumes {
-    /// Whether one of them projects a token for this credential spec.
+    /// Whether one of them projects a token for this credential spec and verb.
     #[must_use]
-    pub fn project(&self, spec: &SpecName) -> bool {
-        self.audiences.iter().any(|name| name == spec.as_str())
+    pub fn project(&self, verb: Verb, spec: &SpecName) -> bool {
+        self.tokens().any(|token| token == (verb, spec.as_str()))
     }
+
+    /// The verbs and names in their audiences.
+    pub(super) fn tokens(&self) -> impl Iterator<Item = (Verb, &str)> {
+        self.audiences.iter().filter_map(verb_and_name)
+    }
+
+    /// The name of the credential spec in the audience of [`Verb::token_volume`], empty where that volume has anything else.
+    pub(in crate::admission) fn token(&self, verb: Verb) -> Option<&str> {
+        let [of_use, of_export] = &self.token;
+        match verb {
+            Verb::Use => of_use.as_deref(),
+            Verb::Export => of_export.as_deref(),
+        }
+    }
+}
+
+/// The verb of an audience, and the name after [`Verb::audience`].
+fn verb_and_name(audience: &str) -> Option<(Verb, &str)> {
+    Verb::ALL.into_iter().find_map(|verb| Some((verb, audience.strip_prefix(verb.audience())?)))
 }
 
 /// Reads the volumes of a pod.
@@ -80,14 +146,16 @@ pub fn volumes<'de, D: Deserializer<'de>>(input: D) -> Result<Volumes, D::Error>
     let mut all = fold(input, Volumes::default(), |all: &mut Volumes, Object(volume): Object<Volume>| {
         let TokenSources { audiences, count, has_token_path } = &volume.projected.sources;
         all.are_some = true;
-        audiences.iter().for_each(|name| push(&mut all.audiences, name));
-        match volume.name.as_deref() {
-            Some(SIDECAR) => all.in_memory = Some(volume.is_in_memory()),
-            Some(TOKEN_VOLUME) => {
+        if volume.name.as_deref() == Some(SIDECAR) {
+            all.in_memory = Some(volume.is_in_memory());
+        }
+        audiences.iter().for_each(|audience| push(&mut all.audiences, audience));
+        for (verb, token) in Verb::ALL.into_iter().zip(&mut all.token) {
+            if volume.name.as_deref() == Some(verb.token_volume()) {
                 let only = audiences.iter().next().filter(|_| *count == 1 && *has_token_path);
-                all.token = Some(Box::from(only.unwrap_or_default()));
+                let name = only.and_then(|audience| audience.strip_prefix(verb.audience()));
+                *token = Some(Box::from(name.unwrap_or_default()));
             }
-            _ => {}
         }
     })?;
     all.audiences.shrink();
@@ -131,7 +199,7 @@ struct Projected {
 /// The sources of a projected volume.
 #[derive(Default)]
 struct TokenSources {
-    /// The names after [`AUDIENCE`] in the audiences of its tokens.
+    /// The audiences of its tokens that begin with [`Verb::audience`] of some verb.
     audiences: Texts,
     count: usize,
     /// Whether a token is at [`TOKEN_PATH`].
@@ -154,18 +222,17 @@ struct Token {
 fn sources<'de, D: Deserializer<'de>>(input: D) -> Result<TokenSources, D::Error> {
     fold(input, TokenSources::default(), |all: &mut TokenSources, Object(source): Object<ProjectedSource>| {
         let Token { audience, path } = &*source.service_account_token;
-        let name = audience.as_deref().and_then(|audience| audience.strip_prefix(AUDIENCE));
-        if let Some(name) = name {
-            push(&mut all.audiences, name);
+        if let Some(audience) = audience.as_deref().filter(|audience| verb_and_name(audience).is_some()) {
+            push(&mut all.audiences, audience);
         }
         all.count += 1;
         all.has_token_path |= path.as_deref() == Some(TOKEN_PATH);
     })
 }
 
-/// What a container says about tickets: a set of the constants.
+/// What a container says about tickets and keytabs: a set of the constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SidecarFields(u8);
+pub struct SidecarFields(u16);
 
 impl SidecarFields {
     /// It has environment variables.
@@ -176,7 +243,7 @@ impl SidecarFields {
     pub const CACHE: Self = Self(1 << 2);
     /// It sets `KRB5_CONFIG`.
     pub const CONFIGURATION: Self = Self(1 << 3);
-    /// It mounts the tickets in [`FOLDER`], read-only; of a container with [`Self::TOKEN`], it ends: see [`Self::is_for_sidecar`].
+    /// It mounts the tickets in [`FOLDER`], read-only; of a container with a token, it ends: see [`Self::is_for_sidecar`].
     pub const TICKETS: Self = Self(1 << 4);
     /// It mounts [`TOKEN_VOLUME`].
     pub const TOKEN: Self = Self(1 << 5);
@@ -184,25 +251,30 @@ impl SidecarFields {
     pub const OTHER: Self = Self(1 << 6);
     /// It sets `KRB5CCNAME` to something else than [`CACHE`]; without [`Self::CACHE`]: it may set it by `envFrom`.
     pub const OTHER_CACHE: Self = Self(1 << 7);
+    /// It sets `KRB5_KTNAME`.
+    pub const KEYTAB: Self = Self(1 << 8);
+    /// It mounts [`KEYTAB_TOKEN_VOLUME`].
+    pub const KEYTAB_TOKEN: Self = Self(1 << 9);
 
     pub fn has(self, field: Self) -> bool {
         self.0 & field.0 != 0
     }
 
-    /// Whether a container with these mounts the token, and is one that never ends. No sidecar mounts the tickets read-only, so the bit for that says
+    /// Whether a container with these mounts a token, and is one that never ends. No sidecar mounts the tickets read-only, so the bit for that says
     /// whether it ends.
     pub fn is_for_sidecar(self) -> bool {
-        self.has(Self::TOKEN) && !self.has(Self::TICKETS)
+        self.has(Self::TOKEN.and(Self::KEYTAB_TOKEN)) && !self.has(Self::TICKETS)
     }
 
     /// The parts of a container with these variables and mounts.
     pub(super) fn of_container(env: Self, env_from: Self, mounts: Self, is_restarted: bool) -> Self {
         let env = if env.has(Self::CACHE) { env } else { env.and(env_from) };
-        let ends = if mounts.has(Self::TOKEN) && !is_restarted { Self::TICKETS } else { Self::default() };
+        let has_token = mounts.has(Self::TOKEN.and(Self::KEYTAB_TOKEN));
+        let ends = if has_token && !is_restarted { Self::TICKETS } else { Self::default() };
         env.and(mounts).and(ends)
     }
 
-    pub(super) fn and(self, fields: Self) -> Self {
+    pub(super) const fn and(self, fields: Self) -> Self {
         Self(self.0 | fields.0)
     }
 }
@@ -227,6 +299,7 @@ pub(super) fn env<'de, D: Deserializer<'de>>(input: D) -> Result<SidecarFields, 
             Some("KRB5CCNAME") if variable.value.as_deref().is_some_and(is_cache) => SidecarFields::CACHE,
             Some("KRB5CCNAME") => SidecarFields::CACHE.and(SidecarFields::OTHER_CACHE),
             Some("KRB5_CONFIG") => SidecarFields::CONFIGURATION,
+            Some("KRB5_KTNAME") => SidecarFields::KEYTAB,
             _ => SidecarFields::default(),
         });
     })
@@ -251,6 +324,7 @@ pub(super) fn volume_mounts<'de, D: Deserializer<'de>>(input: D) -> Result<Sidec
         let is_right = depth == Some(0) && is_whole && mount.read_only == Some(Flag(true));
         let fields = match mount.name.as_deref() {
             Some(TOKEN_VOLUME) => SidecarFields::TOKEN,
+            Some(KEYTAB_TOKEN_VOLUME) => SidecarFields::KEYTAB_TOKEN,
             Some(SIDECAR) if is_right => SidecarFields::TICKETS,
             name if depth.is_some() || name == Some(SIDECAR) => SidecarFields::OTHER,
             _ => SidecarFields::default(),

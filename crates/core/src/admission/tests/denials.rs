@@ -27,7 +27,8 @@ fn a_failed_question_is_a_denial_with_its_cause() {
 #[test]
 fn a_denial_has_the_status_reason_of_its_code() {
     let failed = |kind| Denial::SpecUnreadable { spec: name("a"), failure: Failure { kind, ..Failure::new("away") } };
-    let forbidden = Denial::NotAuthorized { service_account: "sa".to_owned(), spec: name("a"), reason: None };
+    let forbidden =
+        Denial::NotAuthorized { service_account: "sa".to_owned(), verb: Verb::Use, spec: name("a"), reason: None };
     for (denial, status) in [
         (Denial::NoObject { field: "object", operation: operation::Operation::Create }, (400, Some("BadRequest"))),
         (forbidden, (403, Some("Forbidden"))),

@@ -9,7 +9,7 @@ use crate::admission::case::Case;
 fn all(names: &[&str], spec: &SpecFact, may_use: &UseFact) -> Facts {
     Facts {
         specs: names.iter().map(|text| (name(text), known(spec.clone(), Source::Api))).collect(),
-        uses: names.iter().map(|text| (name(text), known(may_use.clone(), Source::Api))).collect(),
+        uses: names.iter().map(|text| ((Verb::Use, name(text)), known(may_use.clone(), Source::Api))).collect(),
     }
 }
 
@@ -138,7 +138,7 @@ fn any_facts() -> impl Strategy<Value = Facts> {
         let of = || NAMES.into_iter().map(name);
         Facts {
             specs: of().zip(specs).map(|(name, fact)| (name, known(fact, Source::Api))).collect(),
-            uses: of().zip(uses).map(|(name, fact)| (name, known(fact, Source::Api))).collect(),
+            uses: of().zip(uses).map(|(name, fact)| ((Verb::Use, name), known(fact, Source::Api))).collect(),
         }
     })
 }

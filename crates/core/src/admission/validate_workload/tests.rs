@@ -10,7 +10,7 @@ use crate::{
         Decision, Fact, Failure, FailureKind, Freshness, Known, Question, Review, ServiceAccount, Settings, Source,
         SpecFact, UseFact, Webhook, workload::Kind,
     },
-    credspec::{CredentialSpec, SpecName},
+    credspec::{CredentialSpec, SpecName, Verb},
 };
 
 fn body(kind: &str, object: &Value) -> String {
@@ -82,7 +82,7 @@ fn judge(kind: &str, object: &Value, fact: &SpecFact, may_use: &UseFact) -> (Vec
 fn questions(name: &str) -> [Question; 2] {
     let account = ServiceAccount { namespace: Arc::from("shop"), name: Arc::from("web") };
     let name = SpecName::parse(name).unwrap();
-    [Question::Contents(name.clone(), Freshness::Any), Question::Use(account, name)]
+    [Question::Contents(name.clone(), Freshness::Any), Question::Use(account, Verb::Use, name)]
 }
 
 fn usable() -> SpecFact {

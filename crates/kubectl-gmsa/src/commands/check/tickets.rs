@@ -58,7 +58,7 @@ impl TicketName<'_> {
         match denial {
             Denial::NotAuthorized { spec, .. } | Denial::AuthorizationFailed { spec, .. } => spec.as_str() == self.name,
             Denial::InvalidSpecName { place, .. } => *place == self.slot && SpecName::parse(self.name).is_none(),
-            Denial::TicketsImpossible(_) | Denial::TicketsUnavailable(_) => true,
+            Denial::TicketsImpossible(..) | Denial::TicketsUnavailable(..) => true,
             _ => false,
         }
     }
@@ -108,7 +108,7 @@ pub(super) async fn check(decided: &Decided<'_>, mut all: Vec<TicketName<'_>>, r
         report.places.push(checked.row(asked.at, asked.slot.clone(), Some(asked.name), admitted, result));
         // What makes tickets impossible is said once.
         let is_new = |denial: &&Denial| {
-            index == 0 || !matches!(denial, Denial::TicketsImpossible(_) | Denial::TicketsUnavailable(_))
+            index == 0 || !matches!(denial, Denial::TicketsImpossible(..) | Denial::TicketsUnavailable(..))
         };
         for denial in own.into_iter().filter(is_new) {
             let found = decided.denied(None, asked.at, denial).await;

@@ -24,7 +24,7 @@ use gmsa_core::{
         Decision, Denial, Enforcement, Fact, Failure, Known, Question, ServiceAccount, Settings, Sidecar, SlotDenial,
         Source, TicketSettings,
     },
-    credspec::{GROUP, KIND, SpecName, VERSION, is_dns_subdomain},
+    credspec::{GROUP, KIND, SpecName, VERSION, Verb, is_dns_subdomain},
 };
 
 const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
@@ -83,7 +83,7 @@ pub(super) struct FactSource {
     /// The time limit of a call.
     timeout: Duration,
     specs: RefCell<HashMap<SpecName, Resolved>>,
-    uses: RefCell<HashMap<(ServiceAccount, SpecName), Authorization>>,
+    uses: RefCell<HashMap<(ServiceAccount, Verb, SpecName), Authorization>>,
 }
 
 impl FactSource {
@@ -136,7 +136,7 @@ impl World {
             let step = Decision::begin(Arc::clone(&review), webhook, settings.clone());
             let answered = step.answered_by(async |question| match question {
                 Question::Contents(name, _) => Fact::Contents(self.spec(name).await),
-                Question::Use(account, name) => Fact::Use(self.may_use(account, name).await),
+                Question::Use(account, verb, name) => Fact::Use(self.may(account, *verb, name).await),
             });
             let decision = answered.await;
             for found in decision.denials {
@@ -166,14 +166,14 @@ impl World {
         found
     }
 
-    /// Whether a service account may use a credential spec, asked once.
-    async fn may_use(&self, account: &ServiceAccount, name: &SpecName) -> Authorization {
-        let (facts, key) = (self.facts().await, (account.clone(), name.clone()));
+    /// Whether a service account may use a credential spec, or export it, asked once.
+    async fn may(&self, account: &ServiceAccount, verb: Verb, name: &SpecName) -> Authorization {
+        let (facts, key) = (self.facts().await, (account.clone(), verb, name.clone()));
         if let Some(known) = facts.uses.borrow().get(&key) {
             return known.clone();
         }
         let found = match &facts.authorizer {
-            Ok(authorizer) => authorizer.may_use(account, name, Instant::now() + facts.timeout).await,
+            Ok(authorizer) => authorizer.may(account, verb, name, Instant::now() + facts.timeout).await,
             Err(unread) => left_out(unread),
         };
         facts.uses.borrow_mut().insert(key, found.clone());

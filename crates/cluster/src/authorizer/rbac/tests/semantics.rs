@@ -10,7 +10,7 @@ const APP: &str = "{kind: ServiceAccount, name: app, namespace: prod}";
 fn decide(text: &str) -> Result<String, Option<String>> {
     let rbac = rbac(text).unwrap();
     let (account, spec) = (service_account("prod", "app"), SpecName::parse("web").unwrap());
-    rbac.grant(&account, &spec).map(reason).ok_or_else(|| rbac.missing_roles(&account))
+    rbac.grant(&account, Verb::Use, &spec).map(reason).ok_or_else(|| rbac.missing_roles(&account))
 }
 
 fn allowed(text: &str) -> bool {
