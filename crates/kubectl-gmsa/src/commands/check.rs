@@ -3,11 +3,10 @@
 //! Invariants: the decisions are made by the server's own code from the same facts. Only the source of the facts differs: the
 //! manifests, another folder, or the cluster. Nothing is created in a cluster: besides reads there are only access reviews.
 //!
-//! A new finding on a pod is a module here, called in `check_template` of `pods.rs`; on an object that the pod refers to, in `refers`.
+//! A new finding on a pod is a module here, called in `check` of `pods.rs`; on an object that the pod refers to, in `refers`.
 //! `misplaced.rs` finds misspelt and misplaced fields.
 
 use std::{
-    collections::HashMap,
     io::{self, Write as _},
     path::PathBuf,
 };
@@ -127,19 +126,21 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         }
         report.documents = documents.len();
         let context = CheckContext::of(options, connection, world, &documents, &mut report);
-        // The pods that the webhook would change, by the index of their document.
-        let mut stored = HashMap::new();
-        for (place, document) in documents.iter().enumerate() {
-            let pod = check(document, &context, &mut report).await?;
-            stored.extend(pod.filter(|_| options.patched).map(|pod| (place, pod)));
+        // The documents as the API server would store them.
+        let mut stored = Vec::new();
+        for document in &documents {
+            let changed = check(document, &context, &mut report).await?;
+            if options.patched {
+                stored.push(serde_saphyr::to_string(&changed.unwrap_or_else(|| document.value()))?);
+            }
         }
         report.findings.extend(context.unchecked());
-        Ok(stored)
+        anyhow::Ok(stored)
     })?;
     let style = if options.patched { Style::PLAIN } else { Style::of_terminal() };
     let (text, outcome) = report.render(options.output, &options.filter, style)?;
     if options.patched {
-        print(stream(&documents, &stored)?)?;
+        print(stored.join("---\n"))?;
         io::stderr().write_all(text.as_bytes())?;
     } else {
         print(text)?;
@@ -167,17 +168,4 @@ async fn check(document: &Document, context: &CheckContext, report: &mut Report)
         report.findings.push(pod.finding_at(&rules::NOT_CHECKED, "", text).with_fix(fix));
     }
     Ok(changed)
-}
-
-/// All documents as the API server would store them, in one YAML stream.
-fn stream(documents: &[Document], patched: &HashMap<usize, Value>) -> anyhow::Result<Vec<u8>> {
-    let mut out = Vec::new();
-    for (place, document) in documents.iter().enumerate() {
-        if place > 0 {
-            out.extend_from_slice(b"---\n");
-        }
-        let stored = patched.get(&place).cloned().unwrap_or_else(|| document.value());
-        out.extend_from_slice(serde_saphyr::to_string(&stored)?.as_bytes());
-    }
-    Ok(out)
 }

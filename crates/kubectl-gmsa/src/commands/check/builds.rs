@@ -72,8 +72,7 @@ fn no_build(checked: &CheckedPod<'_>, images: &[Image]) -> Option<Diagnostic> {
     }
     let text = format!("no node has {LABEL}: {}, so the pod stays Pending", quoted(value, VALUE));
     let fit = read.or_else(|| images.first().map(|image| image.build));
-    let found = checked.finding(&rules::WINDOWS_BUILD, &at, text).with_severity(Severity::Warning);
-    Some(found.fixed(selector(fit.as_slice())))
+    Some(warning(checked, &at, text, selector(fit.as_slice())))
 }
 
 /// The images with a known build, and whether there are others.
@@ -89,41 +88,45 @@ fn images(checked: &CheckedPod<'_>, pod: &Pod) -> (Vec<Image>, bool) {
 }
 
 /// The selection of node builds for a pod.
-struct Selected {
+struct Selected<'p> {
     /// The pod, or its runtime class for it.
     by: &'static str,
     builds: BTreeSet<Build>,
-    /// Whether [`LABEL`] selects them. A second selector beside another label would have no effect.
-    by_label: bool,
-    /// The other label in the pod's node selector.
-    other_label: Option<(String, String)>,
+    /// The label, and its value; `None` for another label than [`LABEL`] in an affinity.
+    label: Option<(&'p str, &'p str)>,
 }
 
-fn selected(checked: &CheckedPod<'_>, class: Option<&Value>, affinity: &NodeAffinity) -> Option<Selected> {
+fn selected<'p>(checked: &'p CheckedPod<'_>, class: Option<&Value>, affinity: &NodeAffinity) -> Option<Selected<'p>> {
     let by_class = class.and_then(|class| class.pointer("/scheduling/nodeSelector")?.get(LABEL)?.as_str());
     if let Some(build) = by_class.and_then(Build::of_label) {
-        return Some(Selected { by: "its runtime class", builds: [build].into(), by_label: true, other_label: None });
+        return Some(Selected { by: "its runtime class", builds: [build].into(), label: Some((LABEL, "")) });
     }
+    let by = "the pod";
     let selector = checked.pod.json.pointer("/spec/nodeSelector").and_then(Value::as_object);
     let by_selector = selector.into_iter().flatten().find_map(|(key, value)| {
-        let builds = [Build::of_node_label(key, value.as_str()?)?].into();
-        let other_label = Some((key.clone(), value.as_str()?.to_owned()));
-        Some(Selected { by: "the pod", builds, by_label: key == LABEL, other_label })
+        let label @ (key, value) = (&**key, value.as_str()?);
+        Some(Selected { by, builds: [Build::of_node_label(key, value)?].into(), label: Some(label) })
     });
     by_selector.or_else(|| {
-        let (by_label, builds) = by_affinity(affinity)?;
-        Some(Selected { by: "the pod", builds, by_label, other_label: None })
+        let (has_label, builds) = by_affinity(affinity)?;
+        Some(Selected { by, builds, label: has_label.then_some((LABEL, "")) })
     })
 }
 
-fn on_selected(checked: &CheckedPod<'_>, image: &Image, selected: &Selected) -> Option<Diagnostic> {
-    let (Image { container, build, .. }, Selected { by, builds, by_label, other_label }) = (image, selected);
-    let unfit = unfit(image, builds)?;
+fn on_selected(
+    checked: &CheckedPod<'_>,
+    image: &Image,
+    Selected { by, builds, label }: &Selected<'_>,
+) -> Option<Diagnostic> {
+    let (Image { container, build, .. }, unfit) = (image, unfit(image, builds)?);
     let text = format!("{by} selects nodes of {unfit}, which do not run the image of {container}, of {build}");
-    let fit = if *by_label { build.nodes().collect() } else { Vec::new() };
-    let relabelled = |(key, value): &(String, String)| relabelled(key, value, *build);
-    let other = other_label.as_ref().filter(|_| !by_label).and_then(relabelled);
-    Some(warning(checked, image, text, &fit).fixed(other))
+    let fix = match label {
+        Some((LABEL, _)) => selector(&build.nodes().collect::<Vec<_>>()),
+        // A second selector would have no effect.
+        Some((key, value)) => relabelled(key, value, *build),
+        None => None,
+    };
+    Some(warning(checked, &image.at, text, fix))
 }
 
 /// The node builds that the affinity of the pod allows, and whether they come from [`LABEL`]; `None` if it allows a build that it does not
@@ -175,7 +178,7 @@ fn on_any(checked: &CheckedPod<'_>, image: &Image, nodes: &BTreeSet<Build>) -> O
             image.container, image.build
         )
     };
-    Some(warning(checked, image, message, &fit))
+    Some(warning(checked, &image.at, message, selector(&fit)))
 }
 
 /// The builds that cannot run an image, as a list; `None` if all can.
@@ -184,9 +187,8 @@ fn unfit(image: &Image, nodes: &BTreeSet<Build>) -> Option<String> {
     (!unfit.is_empty()).then(|| unfit.join(", "))
 }
 
-fn warning(checked: &CheckedPod<'_>, image: &Image, message: String, fit: &[Build]) -> Diagnostic {
-    let found = checked.finding(&rules::WINDOWS_BUILD, &image.at, message).with_severity(Severity::Warning);
-    found.fixed(selector(fit))
+fn warning(checked: &CheckedPod<'_>, at: &str, message: String, fix: Option<String>) -> Diagnostic {
+    checked.finding(&rules::WINDOWS_BUILD, at, message).with_severity(Severity::Warning).fixed(fix)
 }
 
 /// A note, because the node builds or the build of an image are unknown.
