@@ -168,11 +168,10 @@ async fn workload(world: &World, namespace: &str, kind: Kind, name: &str) -> any
         checks.push(if is_admitted { decision::not_up_to_date(created, &workload) } else { created });
         return Ok(checks);
     }
-    let Some((pod, mut steps)) = worst else {
+    let Some((pod, steps)) = worst else {
         checks.push(created);
         return Ok(checks);
     };
-    tickets::add(world, pod, target, &mut steps).await;
     let Check { about, result } = created;
     let (_, name) = pod.place();
     checks.push(Check { about, result: result.map(|text| format!("{text}; what follows is of {name}")) });
@@ -181,8 +180,7 @@ async fn workload(world: &World, namespace: &str, kind: Kind, name: &str) -> any
         None => contents(world, pod).await,
     };
     checks.extend(Some(admission).filter(|check| check.severity().is_some()));
-    checks.extend(steps_and_next(pod, steps, &checks));
-    Ok(checks)
+    Ok(with_steps(world, pod, target, steps, checks).await)
 }
 
 async fn pod(world: &World, namespace: &str, name: &str) -> anyhow::Result<Vec<Check>> {
@@ -211,38 +209,38 @@ async fn pod(world: &World, namespace: &str, name: &str) -> anyhow::Result<Vec<C
     checks.extend(advice.into_iter().map(|advice| Check::breach(ADMISSION, advice.rule, advice.text)));
     let pods = [&pod];
     let (events, nodes) = tokio::join!(Events::read(world, Some(namespace)), nodes(world, &pods, false));
-    let mut steps = Seen { pod: &pod, target, nodes: &nodes, events: &events }.steps();
+    let steps = Seen { pod: &pod, target, nodes: &nodes, events: &events }.steps();
     checks.extend(events.lacking().filter(|_| steps.iter().any(is_cause)));
-    tickets::add(world, &pod, target, &mut steps).await;
-    checks.extend(steps_and_next(&pod, steps, &checks));
-    Ok(checks)
+    Ok(with_steps(world, &pod, target, steps, checks).await)
 }
 
-/// The steps of a pod, and the next command to run if all pass; nothing after a cause.
-fn steps_and_next(pod: &ClusterPod, mut steps: Vec<Check>, before: &[Check]) -> Vec<Check> {
-    if before.iter().any(is_cause) {
-        return Vec::new();
+/// Adds the steps of a pod, with its tickets, and the command that asks the containers themselves if all pass; nothing after a cause.
+async fn with_steps(
+    world: &World,
+    pod: &ClusterPod,
+    target: FixTarget<'_>,
+    mut steps: Vec<Check>,
+    mut checks: Vec<Check>,
+) -> Vec<Check> {
+    if checks.iter().any(is_cause) {
+        return checks;
     }
+    tickets::add(world, pod, target, &mut steps).await;
+    checks.extend(steps);
     let (namespace, name) = pod.place();
     let is_running = pod.phase() == "Running" && pod.object.metadata.deletion_timestamp.is_none();
-    let is_next = is_running && pod.admission.uses_gmsa() && !steps.iter().any(is_cause);
+    let is_next = is_running && pod.admission.uses_gmsa() && !checks.iter().any(is_cause);
     if is_next && is_dns_label(namespace) && is_dns_subdomain(name) {
-        steps.push(next(pod));
+        let is_container_user = |user: &str| user.to_ascii_lowercase().ends_with("containeruser");
+        let text = if pod.admission.slots().filter_map(|slot| slot.run_as_user).any(is_container_user) {
+            "a container runs as ContainerUser: its processes have no identity in the domain, services and IIS application pools may"
+        } else {
+            "nothing has asked a container yet whether it has its identity"
+        };
+        let fix = format!("run: kubectl gmsa verify pod/{name} -n {namespace}");
+        checks.push(Check::found(IN_THE_POD, Diagnostic::new(&rules::NOT_VERIFIED, text).with_fix(fix)));
     }
-    steps
-}
-
-/// The command that asks the containers themselves.
-fn next(pod: &ClusterPod) -> Check {
-    let (namespace, name) = pod.place();
-    let is_container_user = |user: &str| user.to_ascii_lowercase().ends_with("containeruser");
-    let text = if pod.admission.slots().filter_map(|slot| slot.run_as_user).any(is_container_user) {
-        "a container runs as ContainerUser: its processes have no identity in the domain, services and IIS application pools may"
-    } else {
-        "nothing has asked a container yet whether it has its identity"
-    };
-    let found = Diagnostic::new(&rules::NOT_VERIFIED, text);
-    Check::found(IN_THE_POD, found.with_fix(format!("run: kubectl gmsa verify pod/{name} -n {namespace}")))
+    checks
 }
 
 /// The nodes of these pods, and all Windows nodes if a pod does not run, or there may be none because of the nodes.
