@@ -9,7 +9,10 @@ use std::{
 };
 
 use gmsa_core::causes::chain;
-use gmsa_core::{credspec::is_dns_subdomain, quote::Quoted};
+use gmsa_core::{
+    credspec::{is_dns_subdomain, services::is_in},
+    quote::Quoted,
+};
 use gmsa_directory::{Address, Controller, Error, NameServers, credentials::password_in, ldap};
 use gmsa_kerberos::Realm;
 use serde::Deserialize;
@@ -171,17 +174,10 @@ impl DomainKdcs {
 impl DomainConfig {
     fn new(text: DomainText) -> Result<Self, Wrong> {
         let own = DomainKdcs::new(&text.name, &text.controllers, text.kdc_port)?;
-        let mut referrals: Vec<DomainKdcs> = Vec::with_capacity(text.referrals.len());
-        for ReferralText { name, controllers, kdc_port } in text.referrals {
-            let other = DomainKdcs::new(&name, &controllers, kdc_port);
-            let other = other.map_err(|Wrong(field, what)| Wrong("referrals", format!("{field}: {what}")))?;
-            if referrals.iter().chain([&own]).any(|known| known.name == other.name) {
-                let what =
-                    format!("{} stands twice, or is the domain itself: write each other domain once", other.name);
-                return Err(Wrong("referrals", what));
-            }
-            referrals.push(other);
-        }
+        let referrals =
+            text.referrals.iter().map(|other| DomainKdcs::new(&other.name, &other.controllers, other.kdc_port));
+        let referrals = referrals.collect::<Result<_, _>>();
+        let referrals = referrals.map_err(|Wrong(field, what)| Wrong("referrals", format!("{field}: {what}")))?;
         let DomainKdcs { name, realm, controllers, kdc_port } = own;
         if text.user.trim().is_empty() {
             return Err(Wrong("user", "is empty: write USER@DOMAIN or DOMAIN\\USER".to_owned()));
@@ -223,11 +219,10 @@ impl DomainConfig {
 
     /// The listed domain that a service is in, by the name of its host.
     pub fn referral_of(&self, service: &str) -> Option<&DomainKdcs> {
-        let host = service.split(['/', ':']).nth(1)?;
-        let is_in = |domain: &str| host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-        let nearest = self.referrals.iter().filter(|other| is_in(&other.name)).max_by_key(|other| other.name.len())?;
+        let listed = self.referrals.iter().filter(|other| is_in(service, &other.name));
+        let nearest = listed.max_by_key(|other| other.name.len())?;
         // A child domain can list its parent.
-        Some(nearest).filter(|nearest| !is_in(&self.name) || nearest.name.len() > self.name.len())
+        Some(nearest).filter(|nearest| !is_in(service, &self.name) || nearest.name.len() > self.name.len())
     }
 
     /// Whether tickets of this account may be given.

@@ -122,6 +122,12 @@ pub fn keytab_names(annotation: Option<&str>) -> Result<Vec<String>, NoTickets> 
     }
 }
 
+/// Whether the host of a service is in this domain or below it, by its name.
+pub fn is_in(service: &str, domain: &str) -> bool {
+    let host = service.split(['/', ':']).nth(1);
+    host.and_then(|host| host.strip_suffix(domain)).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
 /// The words of the annotation, which are separated by commas or white space.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split([',', ' ', '\t', '\r', '\n']).filter(|word| !word.is_empty())

@@ -58,8 +58,7 @@ pub fn of_service(
         (7, Some(other)) if is_home => format!("no trust lets accounts of {realm} into {other}"),
         (14, Some(other)) if is_home => format!("the trust with {other} has no AES keys"),
         (43, Some(other)) if is_home => format!("the trust with {other} leads back to {realm}"),
-        (7 | 29 | 37, _) => return known(),
-        _ if is_home => return known(),
+        _ if is_home || matches!(refused.code, 7 | 29 | 37) => return known(),
         (12 | 35, _) => format!(
             "it does not let accounts of {} in: by selective authentication, or because the trust has another direction",
             client.realm

@@ -22,7 +22,7 @@ use zeroize::Zeroizing;
 use super::{controller_failures, referrals::OtherRealm, room::Room, spec::SpecAccount};
 use crate::{
     api::{Refusal, reasons},
-    domains::DomainConfig,
+    domains::{DomainConfig, DomainKdcs},
     limits::{REFUSED_FOR, Times},
 };
 
@@ -58,7 +58,8 @@ pub struct Secret {
 
 impl TicketDomain {
     pub fn new(config: DomainConfig, times: Times, room: Room) -> Self {
-        let referrals = config.referrals.iter().cloned().map(OtherRealm::new).collect();
+        let other = |domain: &DomainKdcs| OtherRealm { domain: domain.clone(), kdcs: Mutex::default() };
+        let referrals = config.referrals.iter().map(other).collect();
         Self { config, times, room: Arc::new(room), referrals, reader: Mutex::default() }
     }
 

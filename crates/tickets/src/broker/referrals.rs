@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use gmsa_core::diagnostic::rules;
 use gmsa_kerberos::{Error as KerberosError, KdcRefusal, Kdcs, PrincipalName, Ticket};
-use http::StatusCode;
 use tokio::{
     sync::Mutex,
     time::{Instant, timeout_at},
@@ -30,16 +29,12 @@ pub enum ServiceError {
 
 /// A domain that referrals may lead to.
 pub struct OtherRealm {
-    domain: DomainKdcs,
+    pub domain: DomainKdcs,
     /// Its KDCs once they are located, or since when and why none answers.
-    kdcs: Mutex<Option<Result<Arc<Kdcs>, (Instant, Refusal)>>>,
+    pub kdcs: Mutex<Option<Result<Arc<Kdcs>, (Instant, Refusal)>>>,
 }
 
 impl OtherRealm {
-    pub fn new(domain: DomainKdcs) -> Self {
-        Self { domain, kdcs: Mutex::default() }
-    }
-
     /// The ticket of one of its KDCs, which are located with the first.
     async fn ticket(
         &self,
@@ -103,23 +98,20 @@ impl TicketDomain {
         })?;
         let mut visited = vec![realm.clone()];
         while let Some(realm) = ticket.granting_realm() {
-            let refused = |status, why: String| {
-                let message = format!("the KDC of {} refers {service} to {realm}, {why}", ticket.service.realm);
-                Err(ServiceError::Refused(Refusal::new(status, rules::TICKET_REFERRAL.id, message)))
+            let why = match self.referrals.iter().find(|other| other.domain.realm == realm) {
+                _ if visited.contains(&realm) => "which was asked already".to_owned(),
+                _ if visited.len() > MAX_REFERRALS => {
+                    format!("after {MAX_REFERRALS} other realms: the broker asks no more")
+                }
+                None => format!("which `referrals` of {} does not list", self.config.name),
+                Some(other) => {
+                    visited.push(realm);
+                    ticket = other.ticket(self, &ticket, service, deadline).await.map_err(ServiceError::Refused)?;
+                    continue;
+                }
             };
-            if visited.contains(&realm) {
-                return refused(StatusCode::BAD_GATEWAY, "which was asked already".to_owned());
-            }
-            if visited.len() > MAX_REFERRALS {
-                let why = format!("after {MAX_REFERRALS} other realms: the broker asks no more");
-                return refused(StatusCode::BAD_GATEWAY, why);
-            }
-            let Some(other) = self.referrals.iter().find(|other| other.domain.realm == realm) else {
-                let why = format!("which `referrals` of {} does not list", self.config.name);
-                return refused(StatusCode::NOT_IMPLEMENTED, why);
-            };
-            visited.push(realm);
-            ticket = other.ticket(self, &ticket, service, deadline).await.map_err(ServiceError::Refused)?;
+            let message = format!("the KDC of {} refers {service} to {realm}, {why}", ticket.service.realm);
+            return Err(ServiceError::Refused(Refusal::bad_gateway(rules::TICKET_REFERRAL.id, message)));
         }
         Ok(ticket)
     }

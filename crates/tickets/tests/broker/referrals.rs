@@ -154,17 +154,17 @@ async fn a_referral_leads_only_to_a_listed_realm_that_was_not_asked() {
     let evil = Kdc::start("evil.example").await;
     let service = "HTTP/elsewhere.northwind.com";
     world.api.apply(spec("webapp1", Some(service)));
-    for (from, to, status, why) in [
-        ("CONTOSO.COM", "EVIL.EXAMPLE", 501, "which `referrals` of contoso.com does not list"),
-        ("CONTOSO.COM", "CONTOSO.COM", 502, "which was asked already"),
-        ("NORTHWIND.COM", "EVIL.EXAMPLE", 501, "which `referrals` of contoso.com does not list"),
-        ("NORTHWIND.COM", "CONTOSO.COM", 502, "which was asked already"),
-        ("NORTHWIND.COM", "NORTHWIND.COM", 502, "which was asked already"),
+    for (from, to, why) in [
+        ("CONTOSO.COM", "EVIL.EXAMPLE", "which `referrals` of contoso.com does not list"),
+        ("CONTOSO.COM", "CONTOSO.COM", "which was asked already"),
+        ("NORTHWIND.COM", "EVIL.EXAMPLE", "which `referrals` of contoso.com does not list"),
+        ("NORTHWIND.COM", "CONTOSO.COM", "which was asked already"),
+        ("NORTHWIND.COM", "NORTHWIND.COM", "which was asked already"),
     ] {
         world.kdc.refer(service, if from == "CONTOSO.COM" { to } else { "NORTHWIND.COM" });
         other.refer(service, to);
         let message = format!("the KDC of {from} refers {service} to {to}, {why}");
-        assert_eq!(world.ask().await.refusal(), (status, "ticket-referral", message.as_str()));
+        assert_eq!(world.ask().await.refusal(), (502, "ticket-referral", message.as_str()));
         assert_eq!((other.asked().len(), evil.asked().len()), (usize::from(from == "NORTHWIND.COM"), 0));
     }
 }

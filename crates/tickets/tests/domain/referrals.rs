@@ -41,7 +41,7 @@ async fn a_pod_logs_on_to_a_service_of_a_listed_domain_and_of_no_other() {
     let message = "the KDC of NORTHWIND.COM refuses: it does not know the service HTTP/unknown.northwind.com, or knows it twice (Kerberos code 7)";
     assert_eq!((&answer["reason"], &answer["message"]), (&json!("principal-unknown"), &json!(message)));
     world.restart(|domain| domain["referrals"] = json!([{"name": "fabrikam.com"}])).await;
-    agent.status("501 Not Implemented, ticket-referral: the KDC of CONTOSO.COM refers HTTP/web.northwind.com to NORTHWIND.COM, which `referrals` of contoso.com does not list").await;
+    agent.status("502 Bad Gateway, ticket-referral: the KDC of CONTOSO.COM refers HTTP/web.northwind.com to NORTHWIND.COM, which `referrals` of contoso.com does not list").await;
     // The pod keeps what it has.
     assert_eq!(agent.prints(&server.curl(HOST, "")), "ReferApp$@CONTOSO.COM\n");
     world.restart(|domain| domain["referrals"] = json!([{"name": "northwind.com", "controllers": ["10.0.0.2"]}])).await;

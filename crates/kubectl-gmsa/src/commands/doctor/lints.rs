@@ -100,6 +100,7 @@ pub(super) static LINTS: [Lint; 14] = [
             reads::OWN,
             reads::OWN_PODS,
             reads::AUTHORITIES,
+            reads::SPECS,
         ],
         run: |world, asked| Box::pin(tickets::check(world, asked)),
     },

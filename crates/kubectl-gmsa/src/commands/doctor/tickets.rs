@@ -2,9 +2,15 @@
 //!
 //! Invariant: no Secret is read. The broker's metrics say which authorities signed its certificate.
 
+use std::collections::BTreeMap;
+
 use futures::future::OptionFuture;
 use gmsa_core::{
-    credspec::{is_dns_label, is_dns_subdomain},
+    credspec::{
+        domain_join::DomainJoinConfig,
+        is_dns_label, is_dns_subdomain,
+        services::{Services, is_in, listed},
+    },
     diagnostic::{Check, Diagnostic, Severity},
 };
 use k8s_openapi::{
@@ -15,11 +21,12 @@ use k8s_openapi::{
     apimachinery::pkg::version::Info,
     jiff::Timestamp,
 };
-use serde_json::value::RawValue;
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
 
 use super::{
     certificate,
-    install::{DoctorInput, OwnDeployment, has_kubernetes, narrowed, other_namespaces, services, unread_nodes},
+    install::{DoctorInput, OwnDeployment, has_kubernetes, narrowed, other_namespaces, services, specs, unread_nodes},
 };
 use crate::shared::{
     kinds::Kind,
@@ -109,7 +116,7 @@ async fn of_broker(
     broker: &ServiceReference,
     without: Option<String>,
 ) -> (Vec<Check>, Vec<Unread>) {
-    let authorities = authorities(webhook);
+    let authorities = mounted(webhook, CA_VOLUME);
     let (version, endpoints, replica, own, authorities) = tokio::join!(
         world.get::<Info>("/version"),
         endpoints(world, broker),
@@ -172,14 +179,20 @@ async fn of_broker(
         None => {}
     }
     checks.extend(metrics.iter().flat_map(|metrics| of_domain(broker, metrics)));
+    // Who may not read these gets no other line: without referrals there is nothing to say.
+    if let Some(path) = replica.as_ref().and_then(|(_, pod)| mounted(pod, "config"))
+        && let (Ok(Some(configuration)), Ok(specs)) = tokio::join!(world.find::<ConfigMap>(&path), specs(world))
+    {
+        checks.extend(elsewhere(&configuration, &specs));
+    }
     (checks, unread)
 }
 
-/// The path of the CAs that new sidecars trust; `None` where the webhook mounts none.
-fn authorities(webhook: &Pod) -> Option<String> {
-    let namespace = webhook.metadata.namespace.as_ref()?;
-    let volumes = webhook.spec.as_ref()?.volumes.as_ref()?;
-    let mounted = volumes.iter().find(|volume| volume.name == CA_VOLUME)?;
+/// The path of the ConfigMap in a volume of a pod; `None` where it has none.
+fn mounted(pod: &Pod, volume: &str) -> Option<String> {
+    let namespace = pod.metadata.namespace.as_ref()?;
+    let volumes = pod.spec.as_ref()?.volumes.as_ref()?;
+    let mounted = volumes.iter().find(|mounted| mounted.name == volume)?;
     let name = Some(&mounted.config_map.as_ref()?.name).filter(|name| is_dns_subdomain(name))?;
     Some(format!("/api/v1/namespaces/{namespace}/configmaps/{name}"))
 }
@@ -213,6 +226,37 @@ fn without_sidecar(pods: &[Box<RawValue>]) -> Option<String> {
         format!("{namespace}/{name}")
     });
     Some(first_five(pods)).filter(|names| !names.is_empty())
+}
+
+/// A domain in the broker's configuration, and those that it may ask for services of others.
+#[derive(Deserialize)]
+struct BrokerDomain {
+    name: String,
+    #[serde(default)]
+    referrals: Vec<BrokerDomain>,
+}
+
+/// Where the broker follows referrals: the listed services whose hosts are in no domain that it asks.
+fn elsewhere(configuration: &ConfigMap, specs: &[Value]) -> Vec<Check> {
+    let text = configuration.data.as_ref().and_then(|data| data.get("config.yaml"));
+    let read = text.and_then(|text| serde_saphyr::from_str::<BTreeMap<String, Vec<BrokerDomain>>>(text).ok());
+    let domains = read.and_then(|mut read| read.remove("domains")).unwrap_or_default();
+    let found = |spec: &Value| {
+        let (name, own) = (spec.pointer("/metadata/name")?.as_str()?, DomainJoinConfig::of(spec.get("credspec")?));
+        let own =
+            domains.iter().find(|domain| own.dns_name.is_some_and(|own| own.eq_ignore_ascii_case(&domain.name)))?;
+        let Ok(Services::Listed(services)) = Services::of(listed(spec)) else { return None };
+        let is_asked = |service: &&String| {
+            let mut asked = own.referrals.iter().chain([own]);
+            asked.any(|domain| is_in(service, &domain.name.to_ascii_lowercase()))
+        };
+        let outside = first_five(services.iter().filter(|service| !is_asked(service)));
+        let text = format!("{name} lists services in no domain that the broker asks for its tickets: {outside}");
+        let fix = format!("Add their domain to `referrals` of {}, unless an account of it has these names.", own.name);
+        let found = Diagnostic::new(&rules::TICKET_REFERRAL, text).with_severity(Severity::Warning).with_fix(fix);
+        (!own.referrals.is_empty() && !outside.is_empty()).then(|| Check::found(TICKETS, found))
+    };
+    specs.iter().filter_map(found).collect()
 }
 
 /// The refusals of the broker for which its domain is to blame, by its metrics.

@@ -138,7 +138,7 @@ const OTHERS: [(&str, &str); 16] = [
         "customresourcedefinitions",
         "metadata/annotations/gmsa-webhook~1crd-revision spec/versions/name spec/versions/served spec/versions/storage status/conditions status/storedVersions",
     ),
-    ("configmaps", "data/ca.crt"),
+    ("configmaps", "data/ca.crt data/config.yaml"),
     ("endpointslices", "endpoints/conditions endpoints/targetRef/name"),
     ("networkpolicies", "spec/podSelector spec/policyTypes spec/ingress"),
     ("clusterroles", "rules aggregationRule"),
