@@ -24,6 +24,8 @@ const AS_REP: u8 = 11;
 const TGS_REQ: u8 = 12;
 const TGS_REP: u8 = 13;
 const PVNO: i64 = 5;
+/// Where a KDC refers to that lies.
+const REFERRAL: &str = "krbtgt/OTHER.COM";
 
 /// What a KDC does with each request.
 #[derive(Clone, Debug, Default)]
@@ -507,7 +509,6 @@ impl State {
             authenticated,
             ending,
         ]);
-        const REFERRAL: &str = "krbtgt/OTHER.COM";
         let outside = if self.lies(Lie::OuterReferral) { REFERRAL } else { service };
         let within = if self.lies(Lie::InnerReferral) { REFERRAL } else { service };
         let ticket = application(

@@ -100,14 +100,12 @@ impl TicketDomain {
         let error = match self.read_from_any(&password, wanted).await {
             Ok(read) => {
                 let (account, password) = read?;
+                let DomainConfig { name, controllers, kdc_port, .. } = &self.config;
                 let (_, others) = match kdcs.take().filter(|(at, _)| at.elapsed() < self.times.pause) {
                     Some(known) => kdcs.insert(known),
-                    None => {
-                        let DomainConfig { name, controllers, kdc_port, .. } = &self.config;
-                        kdcs.insert((Instant::now(), self.located_kdcs(name, controllers, *kdc_port).await))
-                    }
+                    None => kdcs.insert((Instant::now(), self.located_kdcs(name, controllers, *kdc_port).await)),
                 };
-                let first = SocketAddr::new(password.controller, self.config.kdc_port);
+                let first = SocketAddr::new(password.controller, *kdc_port);
                 let others = others.iter().copied().filter(|other| *other != first);
                 let kdcs = Kdcs::new([first].into_iter().chain(others).collect(), self.times.kdc);
                 return Ok(Secret { account, password, kdcs });

@@ -27,11 +27,14 @@ pub enum ServiceError {
     Refused(Refusal),
 }
 
+/// The KDCs of a realm, or since when and why none answers.
+type Located = Result<Arc<Kdcs>, (Instant, Refusal)>;
+
 /// A domain that referrals may lead to.
 pub struct OtherRealm {
     pub domain: DomainKdcs,
-    /// Its KDCs once they are located, or since when and why none answers.
-    pub kdcs: Mutex<Option<Result<Arc<Kdcs>, (Instant, Refusal)>>>,
+    /// `None` before the first referral to it.
+    pub kdcs: Mutex<Option<Located>>,
 }
 
 impl OtherRealm {
