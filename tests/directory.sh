@@ -16,7 +16,7 @@ readonly ADDRESS=10.0.0.1
 readonly OTHER_ADDRESS=10.0.0.2
 # The controller; clients of LDAP and Kerberos; what the tests of gmsa-tickets use beside them: a web server, other clocks, the DNS of a cluster; the clients of
 # docs/linux-clients.md, and a database for them.
-readonly PACKAGES=samba-ad-dc,samba-ad-provision,samba-dsdb-modules,python3-samba,python3-cryptography,ldap-utils,ldb-tools,krb5-user,libsasl2-modules-gssapi-mit,python3-gssapi,libfaketime,dnsmasq-base,curl,postgresql,python3-psycopg,openjdk-21-jdk-headless
+readonly PACKAGES=samba-ad-dc,samba-ad-provision,samba-dsdb-modules,python3-samba,python3-cryptography,ldap-utils,ldb-tools,krb5-user,libsasl2-modules-gssapi-mit,python3-gssapi,libfaketime,dnsmasq-base,curl,postgresql,python3-psycopg,openjdk-21-jdk-headless,apache2,libapache2-mod-auth-gssapi
 folder=$(cargo metadata --format-version 1 --no-deps --offline | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/directory
 root=$folder/root
 tls=$folder/tls
@@ -62,7 +62,8 @@ certificate() {
   openssl x509 -req -in request.pem -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -out "$1cert.pem" -extfile <(printf 'subjectAltName=%s' "$2")
 }
 
-# Certificates for the controller, which has the name of the domain too, and for a workstation, which has not; another authority that made none.
+# Certificates for the controller, which has the name of the domain too, for that of a domain whose clock a test moves, and for a workstation, which has not; another
+# authority that made none.
 make_certificates() {
   rm -rf "$tls" && mkdir -p "$tls"
   (
@@ -71,14 +72,15 @@ make_certificates() {
       openssl req -x509 -newkey rsa:2048 -nodes -keyout $authority.key -out $authority.pem -days 2 -subj "/CN=$authority"
     done
     certificate '' DNS:dc1.contoso.com,DNS:contoso.com dc1.contoso.com
+    certificate roll- DNS:dc1.roll.test dc1.roll.test
     certificate ws42- DNS:ws42.contoso.com ws42.contoso.com
   ) 2>/dev/null
-  rm -rf "$root/tls" && cp -r "$tls" "$root/tls" && chmod 600 "$root/tls/key.pem"
+  rm -rf "$root/tls" && cp -r "$tls" "$root/tls" && chmod 600 "$root/tls/"*key.pem
 }
 
 provision() {
   rm -rf "$root/dc"
-  printf '127.0.0.1 localhost\n%s dc1.contoso.com dc1 recipes.contoso.com\n' "$ADDRESS" >"$root/etc/hosts"
+  printf '127.0.0.1 localhost\n%s dc1.contoso.com dc1 recipes.contoso.com\n10.0.0.5 dc1.roll.test\n' "$ADDRESS" >"$root/etc/hosts"
   printf 'nameserver %s\n' "$ADDRESS" >"$root/etc/resolv.conf"
   within samba-tool domain provision --realm=CONTOSO.COM --domain=CONTOSO --adminpass='Passw0rd!Admin' --server-role=dc \
     --dns-backend=SAMBA_INTERNAL --targetdir=/dc --host-name=dc1 --host-ip="$ADDRESS" --function-level=2016 --base-schema=2019 \

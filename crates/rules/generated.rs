@@ -553,6 +553,13 @@ pub static DENIALS_RISE: Rule = Rule {
     title: "The webhook, or the broker of tickets, denies many more requests than usual.",
     remedy: "Its log names the Pods and their service accounts. A changed credential spec, a removed RoleBinding or a new workload is the usual cause: `kubectl gmsa explain REASON` says what the reason of the alert means.",
 };
+#[doc = "Pods of a namespace got a keytab, and none of that namespace did before."]
+pub static KEYTAB_NAMESPACE: Rule = Rule {
+    id: "keytab-namespace",
+    severity: Severity::Warning,
+    title: "Pods of a namespace got a keytab, and none of that namespace did before.",
+    remedy: "The lines \"keytabs given\" in the log of the broker name the Pods and the credential spec: `kubectl logs -n gmsa-tickets deployment/gmsa-tickets`. If nobody meant it, delete the RoleBinding that gives `export`, and change the password of the account.",
+};
 #[doc = "The webhook is called by a URL instead of a Service, so its Pods are not checked."]
 pub static WEBHOOK_URL: Rule = Rule {
     id: "webhook-url",
@@ -1322,7 +1329,17 @@ RuleEntry { rule: &core::TICKET_SERVICES, words: &[
     Message("cred spec * gives no tickets: its"),
 ], remedies: &[
 ] },
+RuleEntry { rule: &core::KEYTAB_NAMES, words: &[
+    Message("cred spec * gives no keytabs: its"),
+], remedies: &[
+] },
+RuleEntry { rule: &core::KEYTAB_KEYS, words: &[
+    Message("the keytab of * does not open the ticket for"),
+    Message("has had several passwords, and the domain gives the keys of all the number"),
+], remedies: &[
+] },
 RuleEntry { rule: &core::TICKET_ACCOUNT, words: &[
+    Message("the broker gives no keytabs of \""),
     Message("the broker gives no tickets of"),
 ], remedies: &[
 ] },
@@ -2345,6 +2362,10 @@ RuleEntry { rule: &DENIALS_RISE, words: &[
     Message("GmsaTicketsPodsDenied"),
 ], remedies: &[
 ] },
+RuleEntry { rule: &KEYTAB_NAMESPACE, words: &[
+    Message("GmsaTicketsKeytabOfNewNamespace"),
+], remedies: &[
+] },
 RuleEntry { rule: &WEBHOOK_URL, words: &[
 ], remedies: &[
 ] },
@@ -2880,6 +2901,7 @@ RuleEntry { rule: &BROKER_UNREACHABLE, words: &[
     Message("the broker at * did not answer"),
     Message("the broker's answer is"),
     Message("the broker's answer has no"),
+    Message("no keytabs in *: the broker has not answered yet"),
     Message("the broker's answer ends too early"),
     General("the broker refused: "),
     Message("no tickets in *: the broker has not answered yet"),

@@ -38,8 +38,9 @@ pub fn families_of_tickets() -> Vec<Family> {
 }
 
 fn all_of_tickets() -> Vec<Family> {
-    let (edge, _, registry) = register(&PROGRAM, BrokerMetrics::register);
+    let (edge, metrics, registry) = register(&PROGRAM, BrokerMetrics::register);
     edge.show_all();
+    metrics.show_all();
     read(&scrape(&registry).unwrap())
 }
 

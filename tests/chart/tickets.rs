@@ -93,7 +93,7 @@ fn no_password_and_no_key_is_where_it_is_not_needed() {
 fn each_alert_of_the_broker_fires_when_it_must_and_only_then() {
     let rules = rules("");
     let queries = strings(&rules, "expr");
-    assert_eq!(queries.len(), 8, "{queries:?}");
+    assert_eq!(queries.len(), 9, "{queries:?}");
     assert_eq!(faults(&queries), []);
     assert_alerts_fire(rules, "tests/chart/alerts-of-tickets.yaml");
 }

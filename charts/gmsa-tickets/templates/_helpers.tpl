@@ -56,6 +56,7 @@ annotations:
 {{- with $given.controllers }}{{ $_ := set $domain "controllers" . }}{{ end -}}
 {{- with $given.accounts }}{{ $_ := set $domain "accounts" . }}{{ end -}}
 {{- with $given.referrals }}{{ $_ := set $domain "referrals" . }}{{ end -}}
+{{- with $given.keytabs }}{{ $_ := set $domain "keytabs" . }}{{ end -}}
 {{- $_ := set $domain "caFile" (printf (ternary "/cas/%d/ca.crt" "/config/ca-%d.crt" (not (empty $given.caConfigMap))) $index) -}}
 {{- $domains = append $domains $domain -}}
 {{- end -}}

@@ -5,6 +5,7 @@
 
 use std::{net::IpAddr, time::Duration};
 
+use tokio::time::sleep;
 use zeroize::Zeroizing;
 
 use crate::{
@@ -18,6 +19,15 @@ const LENGTH: usize = 256;
 /// How long before a change a controller gives the next password as the current one: the difference of clocks that Kerberos allows.
 const BEFORE_CHANGE: Duration = Duration::from_secs(300);
 
+/// The number of the key in force, which the controller computes.
+const KEY_NUMBER: &str = "msDS-KeyVersionNumber";
+
+/// How long before a change a password may be another one by the time that its number is read.
+const NEAR: Duration = Duration::from_secs(5);
+
+/// The most reads for a password and its number.
+const READS: usize = 3;
+
 pub struct ManagedPassword {
     /// UTF-16, in any bytes.
     pub current: Zeroizing<Vec<u8>>,
@@ -27,6 +37,8 @@ pub struct ManagedPassword {
     pub query: Duration,
     /// How long it certainly stays the current one: a little less than `query`.
     pub unchanged: Duration,
+    /// The number of the key in force, where it was asked for.
+    pub kvno: Option<u32>,
     /// The controller that gave it. Others can have another one for as long as it takes to replicate a change.
     pub controller: IpAddr,
 }
@@ -45,6 +57,13 @@ impl ManagedPassword {
             std::mem::swap(&mut first, &mut second);
         }
         [first, second].into_iter().flatten()
+    }
+
+    /// The passwords, with the numbers of their keys where that of the key in force is known.
+    pub fn numbered(&self) -> impl Iterator<Item = (u32, &Zeroizing<Vec<u8>>)> {
+        let current = self.kvno.map(|kvno| kvno.saturating_add(self.is_before_change().into()));
+        let numbers = current.into_iter().flat_map(|current| [Some(current), current.checked_sub(1)]);
+        numbers.flatten().zip([Some(&self.current), self.previous.as_ref()].into_iter().flatten())
     }
 
     /// `None` if the blob has another form.
@@ -73,6 +92,7 @@ impl ManagedPassword {
             previous,
             query: interval(12)?,
             unchanged: interval(14)?,
+            kvno: None,
             controller,
         })
     }
@@ -88,6 +108,35 @@ impl Directory {
         let Some((blob, controller)) = self.secret(&search, PASSWORD).await? else { return Ok(None) };
         let read = ManagedPassword::read(&blob, controller);
         read.map(Some).ok_or_else(|| Error::Incomplete(account.name.clone(), "the password in a known form"))
+    }
+
+    /// The same, with the number of the key in force.
+    ///
+    /// A read can make the change, and one search for both has shown the new password with the old number (seen in Samba 4.22). So the number is read
+    /// before and after the password until both agree, and again where the change is near.
+    ///
+    /// # Errors
+    /// As [`Self::managed_password`], and where the number does not settle.
+    pub async fn numbered_password(&mut self, account: &Account) -> Result<Option<ManagedPassword>, Error> {
+        let mut before = self.key_number(account).await?;
+        for _ in 0..READS {
+            let Some(password) = self.managed_password(account).await? else { return Ok(None) };
+            if password.query < NEAR {
+                sleep(password.query + Duration::from_secs(1)).await;
+            }
+            let after = self.key_number(account).await?;
+            if before == after && password.query >= NEAR {
+                return Ok(Some(ManagedPassword { kvno: Some(after), ..password }));
+            }
+            before = after;
+        }
+        Err(Error::Incomplete(account.name.clone(), "the same number of the key before and after the password"))
+    }
+
+    async fn key_number(&mut self, account: &Account) -> Result<u32, Error> {
+        let found = self.search(&LdapSearch::object(&account.name, &[KEY_NUMBER])).await?;
+        let number = found.first().and_then(|entry| u32::try_from(entry.number(KEY_NUMBER)?).ok());
+        number.ok_or_else(|| Error::Incomplete(account.name.clone(), KEY_NUMBER))
     }
 }
 
@@ -135,6 +184,20 @@ mod tests {
         assert_eq!([firsts(301), firsts(300), firsts(0)], [[0xD8, 0x41], [0x41, 0xD8], [0x41, 0xD8]]);
         read.previous = None;
         assert_eq!(read.candidates().count(), 1);
+    }
+
+    #[test]
+    fn the_numbers_of_keys_follow_the_order_of_the_passwords() {
+        let mut read = ManagedPassword::read(&blob(true), IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
+        let numbered = |read: &ManagedPassword| read.numbered().map(|(kvno, key)| (kvno, key[0])).collect::<Vec<_>>();
+        assert_eq!(numbered(&read), []);
+        read.kvno = Some(7);
+        assert_eq!(numbered(&read), [(7, 0xD8), (6, 0x41)]);
+        // The next password, and the one in force.
+        read.query = BEFORE_CHANGE;
+        assert_eq!(numbered(&read), [(8, 0xD8), (7, 0x41)]);
+        read.previous = None;
+        assert_eq!(numbered(&read), [(8, 0xD8)]);
     }
 
     #[test]

@@ -65,6 +65,6 @@ fn length(count: usize) -> [u8; 4] {
 }
 
 /// Seconds since 1970. A time beyond 2106 is the last one that fits.
-fn seconds(time: UtcDateTime) -> u32 {
+pub(crate) fn seconds(time: UtcDateTime) -> u32 {
     u32::try_from(time.unix_timestamp().max(0)).unwrap_or(u32::MAX)
 }

@@ -12,7 +12,7 @@
 //! | `tcp` | one KDC after the other, within time limits |
 //! | [`der`], `name`, `stack` | the encoding; names of principals; wiping of the stack |
 //! | `key`, `cipher`, `password` | keys (RFC 3961), encryption (RFC 3962), keys of passwords |
-//! | `ticket`, `ccache`, `krb5_conf` | a ticket, and the two files that clients read |
+//! | `ticket`, `ccache`, `krb5_conf`, `keytab` | a ticket, the two files that clients read, and the one of services |
 
 mod ccache;
 mod cipher;
@@ -20,6 +20,7 @@ pub mod der;
 mod error;
 mod kdc_error;
 mod key;
+mod keytab;
 mod krb5_conf;
 mod name;
 mod password;
@@ -38,9 +39,11 @@ pub use ccache::ccache;
 pub use error::Error;
 pub use kdc_error::{KdcError, KdcRefusal};
 pub use key::{EncryptionType, Key, usage};
+pub use keytab::{KeytabEntry, keytab, with_former};
 pub use krb5_conf::Krb5Conf;
 pub use name::{Principal, PrincipalName, Realm};
 pub use password::{EtypeInfo2Entry, Password};
+pub use reply::EncryptedData;
 pub use request::KdcRequest;
 pub use tcp::Kdcs;
 pub use ticket::Ticket;

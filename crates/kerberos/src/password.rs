@@ -78,6 +78,14 @@ impl Password {
             stretched.derived(b"kerberos")
         })
     }
+
+    /// The keys of the account of every type. In Active Directory they have one salt ([MS-KILE] 3.1.1.2).
+    ///
+    /// # Errors
+    /// As [`Self::key`].
+    pub fn keys(&self, salt: &EtypeInfo2Entry) -> Result<Vec<Key>, Error> {
+        EncryptionType::ALL.into_iter().map(|etype| self.key(&EtypeInfo2Entry { etype, ..salt.clone() })).collect()
+    }
 }
 
 #[cfg(test)]

@@ -20,8 +20,10 @@ pub struct KdcReply<'m> {
 
 /// `EncryptedData` (RFC 4120, 5.2.9)
 pub struct EncryptedData<'m> {
-    etype: i64,
-    cipher: &'m [u8],
+    pub etype: i64,
+    /// The number of the key.
+    pub kvno: Option<i64>,
+    pub cipher: &'m [u8],
 }
 
 /// `EncKDCRepPart` (RFC 4120, 5.4.2)
@@ -87,7 +89,15 @@ impl<'m> KdcReply<'m> {
 impl<'m> EncryptedData<'m> {
     fn read(data: DerReader<'m>) -> Option<Self> {
         let mut data = data.sequence()?;
-        Some(Self { etype: data.field(0)?.integer()?, cipher: data.field(2)?.octets()? })
+        let (etype, kvno) = (data.field(0)?.integer()?, data.field(1).and_then(DerReader::integer));
+        Some(Self { etype, kvno, cipher: data.field(2)?.octets()? })
+    }
+}
+
+impl Ticket {
+    /// Its content, which is encrypted with a key of the service.
+    pub fn enc_part(&self) -> Option<EncryptedData<'_>> {
+        EncryptedData::read(DerReader(&self.encoded).application(1)?.field(3)?)
     }
 }
 

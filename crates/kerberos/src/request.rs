@@ -6,7 +6,7 @@
 use time::UtcDateTime;
 
 use crate::{
-    EncryptionType, Error, KdcError, KdcRefusal, Key, Password, Principal, PrincipalName, Realm, Ticket,
+    EncryptionType, Error, EtypeInfo2Entry, KdcError, KdcRefusal, Key, Principal, PrincipalName, Realm, Ticket,
     der::{application, field, flags, integer, octets, sequence, string, time},
     kdc_error::etype_info2,
     key::{random, usage},
@@ -129,18 +129,18 @@ impl KdcRequest {
         self.read(answer)?.ticket(self, usage, key)
     }
 
-    /// The key of the account, made of its password as the answer to an `AS-REQ` without a key says.
+    /// How keys of the account are made of its password, as the answer to an `AS-REQ` without a key says.
     ///
     /// # Errors
     /// As [`Self::ticket`], and where the KDC offers no AES.
-    pub fn key(&self, answer: &[u8], password: &Password) -> Result<Key, Error> {
+    pub fn salt(&self, answer: &[u8]) -> Result<EtypeInfo2Entry, Error> {
         let entries = match self.read(answer) {
             // An account that needs no pre-authentication.
             Ok(reply) => reply.padata.and_then(etype_info2).transpose()?.unwrap_or_default(),
             Err(Error::Refused(error)) if error.refusal() == KdcRefusal::PreauthenticationRequired => error.etype_info2,
             Err(error) => return Err(error),
         };
-        password.key(entries.first().ok_or(Error::NoAes)?)
+        entries.into_iter().next().ok_or(Error::NoAes)
     }
 
     /// # Errors

@@ -17,7 +17,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{Error, KdcRequest, Key, Password, Principal, PrincipalName, Ticket};
+use crate::{Error, EtypeInfo2Entry, KdcRequest, Key, Password, Principal, PrincipalName, Ticket};
 
 /// The largest answer, in bytes. A ticket with the groups of an account that is in a thousand of them has a quarter of it.
 pub const MAX_ANSWER: u32 = 64 << 10;
@@ -38,14 +38,22 @@ impl Kdcs {
         Self { addresses, limit, first: AtomicUsize::new(0) }
     }
 
+    /// How keys of an account are made of its password.
+    ///
+    /// # Errors
+    /// Where no KDC answers, or what [`KdcRequest::salt`] ends with.
+    pub async fn salt(&self, client: &Principal) -> Result<EtypeInfo2Entry, Error> {
+        let now = UtcDateTime::now();
+        let request = KdcRequest::as_req(client, None, now, later(now, Duration::from_secs(60)))?;
+        request.salt(&self.ask(&request).await?)
+    }
+
     /// The key of an account with this password.
     ///
     /// # Errors
-    /// Where no KDC answers, or what [`KdcRequest::key`] ends with.
+    /// As [`Self::salt`].
     pub async fn key(&self, client: &Principal, password: &Password) -> Result<Key, Error> {
-        let now = UtcDateTime::now();
-        let request = KdcRequest::as_req(client, None, now, later(now, Duration::from_secs(60)))?;
-        request.key(&self.ask(&request).await?, password)
+        password.key(&self.salt(client).await?)
     }
 
     /// A TGT for an account with this key. The KDC can shorten its life.

@@ -317,10 +317,14 @@ impl SimulatedApi {
 
     /// Allows in access reviews what is among these, and nothing else: `(namespace, service account, credential spec)`.
     pub fn grant_only(&self, grants: &[(&str, &str, &str)]) {
-        let owned = grants
-            .iter()
-            .map(|(namespace, account, spec)| ((*namespace).to_owned(), (*account).to_owned(), (*spec).to_owned()));
+        let owned =
+            grants.iter().map(|(namespace, account, spec)| ["use", namespace, account, spec].map(str::to_owned));
         *self.world.grants.lock().unwrap() = owned.collect();
+    }
+
+    /// Lets a service account export a credential spec too.
+    pub fn grant_export(&self, namespace: &str, account: &str, spec: &str) {
+        self.world.grants.lock().unwrap().insert(["export", namespace, account, spec].map(str::to_owned));
     }
 
     /// Accepts a token for these audiences, as that of `user`: the object that a `TokenReview` shows.

@@ -56,6 +56,10 @@ pub struct DirectoryAccount {
     pub previous: Option<Vec<u8>>,
     /// How long the password is worth no other read.
     pub query: Duration,
+    /// The number of the key in force.
+    pub kvno: u32,
+    /// The account after a read of the password, which makes the change of one that is due.
+    pub changed: Option<Box<Self>>,
 }
 
 impl DirectoryAccount {
@@ -68,6 +72,8 @@ impl DirectoryAccount {
             current: Some(password(byte)),
             previous: None,
             query: Duration::from_secs(86_400),
+            kvno: 1,
+            changed: None,
         }
     }
 }
@@ -152,7 +158,7 @@ impl SimulatedDirectory {
         password.clone_into(&mut self.state().user.1);
     }
 
-    /// What was asked for since the last call: `bind USER`, `root`, `domains`, `account`, `password WebApp1`; `unanswered` while it is silent.
+    /// What was asked for since the last call: `bind USER`, `root`, `domains`, `account`, `password WebApp1`, `number WebApp1`; `unanswered` while it is silent.
     pub fn asked(&self) -> Vec<String> {
         std::mem::take(&mut self.state().asked)
     }
@@ -219,8 +225,9 @@ fn blob(current: &[u8], previous: Option<&Vec<u8>>, query: Duration) -> Vec<u8> 
         blob.extend([password, &[0, 0]].concat());
     }
     blob.resize(aligned.into(), 0);
-    let ticks = u64::try_from(query.as_nanos() / 100).unwrap();
-    blob.extend([ticks, ticks].into_iter().flat_map(u64::to_le_bytes));
+    let unchanged = query.saturating_sub(Duration::from_secs(300));
+    let ticks = [query, unchanged].map(|interval| u64::try_from(interval.as_nanos() / 100).unwrap());
+    blob.extend(ticks.into_iter().flat_map(u64::to_le_bytes));
     blob
 }
 
@@ -280,8 +287,9 @@ impl State {
             sam.map(|sam| self.found_account(&sam))
         } else {
             let sam = base.split(',').next().unwrap().trim_start_matches("CN=").to_owned();
-            self.asked.push(format!("password {sam}"));
-            Some(self.secret(&base, &sam))
+            let is_number = rest.contains("msDS-KeyVersionNumber");
+            self.asked.push(format!("{} {sam}", if is_number { "number" } else { "password" }));
+            Some(if is_number { self.number(&base, &sam) } else { self.secret(&base, &sam) })
         };
         entry.into_iter().chain([done(SEARCH_DONE, 0, "")]).collect()
     }
@@ -321,8 +329,18 @@ impl State {
         )
     }
 
-    fn secret(&self, name: &str, sam: &str) -> Vec<u8> {
-        let DirectoryAccount { current, previous, query, .. } = &self.accounts[sam];
+    fn number(&self, name: &str, sam: &str) -> Vec<u8> {
+        found(name, &[("msDS-KeyVersionNumber", vec![self.accounts[sam].kvno.to_string().into_bytes()])])
+    }
+
+    fn secret(&mut self, name: &str, sam: &str) -> Vec<u8> {
+        let account = self.accounts.get_mut(sam).unwrap();
+        // What is shown is right already, but for the number.
+        let before = account.clone();
+        if let Some(changed) = account.changed.take() {
+            *account = *changed;
+        }
+        let DirectoryAccount { current, previous, query, .. } = &before;
         match current {
             Some(current) => found(name, &[("msDS-ManagedPassword", vec![blob(current, previous.as_ref(), *query)])]),
             None => found(name, &[]),

@@ -245,6 +245,7 @@ pub fn kdc_answer(kind: u8, bytes: &[u8]) {
     }
     // The work of a key takes milliseconds.
     if kind & 2 != 0 {
-        request.key(answer, &Password::new("password")).map_or_else(refused, drop);
+        let key = request.salt(answer).and_then(|salt| Password::new("password").key(&salt));
+        key.map_or_else(refused, drop);
     }
 }

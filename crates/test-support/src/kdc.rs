@@ -92,11 +92,19 @@ struct State {
     /// Other realms that a service is in, and the keys of the trusts with realms.
     referrals: BTreeMap<String, String>,
     trusts: BTreeMap<String, Key>,
+    sealed: BTreeMap<String, Seal>,
     own: Key,
     most: Duration,
     /// What was asked for, by whom.
     asked: Vec<String>,
     preauthentication: bool,
+}
+
+/// How tickets for a service are encrypted.
+struct Seal {
+    key: Key,
+    etype: i64,
+    kvno: Option<i64>,
 }
 
 struct Salted {
@@ -182,6 +190,11 @@ impl Kdc {
         let mut state = self.state();
         state.referrals.insert(service.to_owned(), realm.to_owned());
         state.trusts.entry(realm.to_owned()).or_insert_with(|| Key::random(EncryptionType::Aes256).unwrap());
+    }
+
+    /// Encrypts tickets for a service with a key that has this number, said to be of this type. Other services have the KDC's own key.
+    pub fn seal(&self, service: &str, key: Key, etype: i64, kvno: Option<i64>) {
+        self.state().sealed.insert(service.to_owned(), Seal { key, etype, kvno });
     }
 
     pub fn conduct(&self, conduct: Conduct) {
@@ -298,8 +311,13 @@ fn opened(data: DerReader<'_>, key: &Key, usage: u32) -> Option<Vec<u8>> {
 }
 
 fn closed(key: &Key, usage: u32, text: &[u8]) -> Vec<u8> {
+    closed_as(key.etype().number().into(), Some(1), key, usage, text)
+}
+
+fn closed_as(etype: i64, kvno: Option<i64>, key: &Key, usage: u32, text: &[u8]) -> Vec<u8> {
     let bytes = key.encrypt(usage, text).unwrap();
-    sequence(&[field(0, &integer(key.etype().number().into())), field(1, &integer(1)), field(2, &octets(&bytes))])
+    let kvno = kvno.map(|kvno| field(1, &integer(kvno))).unwrap_or_default();
+    sequence(&[field(0, &integer(etype)), kvno, field(2, &octets(&bytes))])
 }
 
 fn copied(key: &Key) -> Key {
@@ -321,6 +339,7 @@ impl State {
             services: Vec::new(),
             referrals: BTreeMap::new(),
             trusts: BTreeMap::new(),
+            sealed: BTreeMap::new(),
             own,
             most: Duration::hours(10),
             asked: Vec::new(),
@@ -491,6 +510,7 @@ impl State {
         (reply_key, usage): (&Key, u32),
         padata: Vec<u8>,
     ) -> Vec<u8> {
+        const REFERRAL: &str = "krbtgt/OTHER.COM";
         let etypes = asked.etypes.iter().filter_map(|etype| EncryptionType::from_number(*etype));
         let session = Key::random(etypes.clone().next().unwrap()).unwrap();
         let now = self.now();
@@ -511,13 +531,18 @@ impl State {
         ]);
         let outside = if self.lies(Lie::OuterReferral) { REFERRAL } else { service };
         let within = if self.lies(Lie::InnerReferral) { REFERRAL } else { service };
+        let inside = application(3, &inside);
+        let enc_part = match self.sealed.get(service) {
+            Some(Seal { key, etype, kvno }) => closed_as(*etype, *kvno, key, usage::KDC_REP_TICKET, &inside),
+            None => closed(ticket_key, usage::KDC_REP_TICKET, &inside),
+        };
         let ticket = application(
             1,
             &sequence(&[
                 field(0, &integer(PVNO)),
                 field(1, &string(&says(Lie::TicketRealm, realm, "OTHER.COM"))),
                 field(2, &encoded(&says(Lie::Service, outside, "ldap/other"))),
-                field(3, &closed(ticket_key, usage::KDC_REP_TICKET, &application(3, &inside))),
+                field(3, &enc_part),
             ]),
         );
         let announced = if self.lies(Lie::SessionType) {

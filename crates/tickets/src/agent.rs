@@ -1,20 +1,22 @@
-//! The sidecar's program: it gets tickets from the broker and keeps them in files that the pod's other containers read.
+//! The sidecar's program: it gets tickets, a keytab or both from the broker and keeps them in files that the pod's other containers read.
 //!
-//! Invariants: it holds a token of its pod and tickets, never a secret of the domain; a reader sees a whole file or none. Tickets are
-//! removed after the refusals of [`END_OF_TICKETS`](gmsa_core::diagnostic::rules::END_OF_TICKETS); no other failure removes them.
+//! Invariants: it holds tokens of its pod and what it was given for them, and no other secret of the domain; a reader sees a whole file or none. Files
+//! are removed after the refusals of [`END_OF_TICKETS`](gmsa_core::diagnostic::rules::END_OF_TICKETS); no other failure removes them.
 
 use std::{
     fmt::Display,
     path::PathBuf,
     process::ExitCode,
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
+use futures::future::join_all;
 use gmsa_core::{
-    admission::pod::tickets::{FOLDER, TOKEN_FILE},
+    admission::pod::tickets::{FOLDER, KEYTAB_TOKEN_FILE, TOKEN_FILE},
     causes::chain,
-    credspec::dns_name,
+    credspec::{Verb, dns_name},
     duration::{duration, go_duration},
     quote::remark,
 };
@@ -32,16 +34,19 @@ mod schedule;
 mod tests;
 
 use client::{AskError, BrokerArgs, BrokerClient};
-use folder::{Folder, Mode};
+use folder::{Folder, Mode, UNANSWERED};
 use schedule::Schedule;
 
-use crate::PROGRAM;
+use crate::{PROGRAM, api::Given};
 
 pub const EXAMPLES: &str = "Examples:
   # Keep the tickets of the credential spec webapp1 in /var/run/gmsa
   gmsa-tickets agent --credential-spec webapp1 --broker gmsa-tickets.gmsa-tickets.svc --broker-ca \"$(cat ca.crt)\"
 
-  # Whether the tickets are there: for a startup probe
+  # Keep its keytab there too
+  gmsa-tickets agent --credential-spec webapp1 --keytab webapp1 --broker gmsa-tickets.gmsa-tickets.svc --broker-ca \"$(cat ca.crt)\"
+
+  # Whether what the agent keeps is there: for a startup probe
   gmsa-tickets agent ready";
 
 /// How often `agent ready` looks while it waits.
@@ -66,7 +71,7 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Exit with 0 if the tickets are there; otherwise say why not, and exit with 1.
+    /// Exit with 0 if the tickets are there, and the keytab where the agent keeps one; otherwise say why not, and exit with 1.
     Ready {
         /// Folder of the tickets.
         #[arg(long, value_name = "DIR", default_value = FOLDER)]
@@ -86,15 +91,23 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct KeepArgs {
-    /// Credential spec of the account.
-    #[arg(long, value_name = "NAME", value_parser = dns_name)]
-    credential_spec: String,
+    /// Credential spec of the account that the pod gets tickets of.
+    #[arg(long, value_name = "NAME", value_parser = dns_name, required_unless_present = "keytab")]
+    credential_spec: Option<String>,
 
     /// Token of the pod with the audience gmsa-tickets/NAME, read before each request.
     #[arg(long, value_name = "FILE", default_value = TOKEN_FILE)]
     token_file: PathBuf,
 
-    /// Folder of the tickets: krb5cc and krb5.conf, and what the agent keeps beside them.
+    /// Credential spec of the account whose keytab the pod gets, to accept tickets of others with.
+    #[arg(long, value_name = "NAME", value_parser = dns_name)]
+    keytab: Option<String>,
+
+    /// Token of the pod with the audience gmsa-keytab/NAME, read before each request.
+    #[arg(long, value_name = "FILE", default_value = KEYTAB_TOKEN_FILE)]
+    keytab_token_file: PathBuf,
+
+    /// Folder of the files: krb5cc and krb5.conf, keytab, and what the agent keeps beside them.
     #[arg(long, value_name = "DIR", default_value = FOLDER)]
     folder: PathBuf,
 
@@ -159,14 +172,15 @@ fn ready(folder: &Folder, wait: Duration, is_json: bool) -> Result<ExitCode, Str
     if is_ready() {
         return Ok(ExitCode::SUCCESS);
     }
-    eprintln!("no tickets in {}: {}", folder.0.display(), folder.why_not_ready());
+    let (verb, why) = folder.why_not_ready(OffsetDateTime::now_utc());
+    eprintln!("no {} in {}: {why}", verb.product(), folder.0.display());
     Ok(ExitCode::FAILURE)
 }
 
 async fn test(args: BrokerArgs) -> Result<ExitCode, String> {
     let broker = BrokerClient::new(args).map_err(|error| chain(&error))?;
     // It gives an empty token.
-    let error = match broker.ask("test", "/dev/null".as_ref()).await {
+    let error = match broker.ask(Verb::Use, "test", "/dev/null".as_ref()).await {
         Ok(_) => "the broker gives tickets without a token".to_owned(),
         Err(AskError::Refused { status: http::StatusCode::UNAUTHORIZED, .. }) => {
             print("the broker answers, and refuses a request without a token")?;
@@ -178,23 +192,31 @@ async fn test(args: BrokerArgs) -> Result<ExitCode, String> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Keeps the tickets current until a signal.
+/// Keeps what was asked for current until a signal.
 async fn start(broker: BrokerArgs, args: KeepArgs, log: LogArgs) -> Result<ExitCode, String> {
-    let mut agent = Agent {
-        broker: BrokerClient::new(broker).map_err(|error| chain(&error))?,
-        folder: Folder(args.folder),
+    let broker = Arc::new(BrokerClient::new(broker).map_err(|error| chain(&error))?);
+    let tickets = args.credential_spec.map(|spec| (Verb::Use, spec, args.token_file));
+    let keytab = args.keytab.map(|spec| (Verb::Export, spec, args.keytab_token_file));
+    let agents = tickets.into_iter().chain(keytab).map(|(verb, credential_spec, token_file)| Agent {
+        verb,
+        broker: Arc::clone(&broker),
+        folder: Folder(args.folder.clone()),
         mode: args.mode,
-        credential_spec: args.credential_spec,
-        token_file: args.token_file,
+        credential_spec,
+        token_file,
         schedule: Schedule::new(args.check_interval, random),
         now: OffsetDateTime::now_utc,
-        services: None,
-    };
+        last: None,
+    });
+    let agents: Vec<Agent> = agents.collect();
     let mut signals = Signals::install().map_err(|error| format!("cannot handle signals: {error}"))?;
     let _log = telemetry::init(&PROGRAM, log.log_level, log.log_format, None);
+    if agents.iter().any(|agent| agent.verb == Verb::Export) {
+        agents.iter().for_each(Agent::announce);
+    }
     tokio::select! {
         signal = signals.next() => tracing::info!(signal, "ending"),
-        () = async { loop { tokio::time::sleep(agent.step().await).await } } => {}
+        _ = join_all(agents.into_iter().map(Agent::run)) => {}
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -204,31 +226,46 @@ fn random() -> f64 {
     f64::from(getrandom::u32().unwrap_or(u32::MAX)) / f64::from(u32::MAX)
 }
 
-/// What keeps the tickets of a pod current.
+/// What keeps the tickets of a pod current, or its keytab.
 struct Agent {
-    broker: BrokerClient,
+    verb: Verb,
+    broker: Arc<BrokerClient>,
     folder: Folder,
     mode: Mode,
     credential_spec: String,
     token_file: PathBuf,
     schedule: Schedule,
     now: fn() -> OffsetDateTime,
-    /// The services of the last tickets.
-    services: Option<Vec<String>>,
+    /// What the log says of the last answer.
+    last: Option<(String, Option<u32>)>,
 }
 
 impl Agent {
+    /// Leaves a note of what it waits for, so that `agent ready` does, too. Without one, tickets are meant.
+    fn announce(&self) {
+        if self.folder.lacks(self.verb, (self.now)()) {
+            let _ = self.folder.write_status(self.verb, UNANSWERED, self.mode);
+        }
+    }
+
+    async fn run(mut self) {
+        loop {
+            tokio::time::sleep(self.step().await).await;
+        }
+    }
+
     /// Asks once, leaves the files as they must be after the answer, and says how long to wait.
     async fn step(&mut self) -> Duration {
+        let Self { verb, mode, .. } = *self;
         match self.renew().await {
             Ok(wait) => wait,
             Err(error) => {
                 let reason = remark(&chain(&error));
-                let is_removed = error.removes_tickets() && self.folder.remove_tickets();
-                tracing::warn!(is_removed, "no tickets: {}", cut_message(&reason));
-                // The next tickets are logged, so the last line of the log is the state.
-                self.services = None;
-                if let Err(error) = self.folder.write_status(&reason, self.mode) {
+                let is_removed = error.removes_tickets() && self.folder.remove_given(verb);
+                tracing::warn!(is_removed, "no {}: {}", verb.product(), cut_message(&reason));
+                // The next answer is logged, so the last line of the log is the state.
+                self.last = None;
+                if let Err(error) = self.folder.write_status(verb, &reason, mode) {
                     tracing::warn!("cannot write the status into {}: {error}", self.folder.0.display());
                 }
                 self.schedule.after_failure(error.retry_after())
@@ -236,25 +273,27 @@ impl Agent {
         }
     }
 
-    /// Gets tickets and writes them.
+    /// Gets tickets or a keytab, and writes them.
     async fn renew(&mut self) -> Result<Duration, AskError> {
-        let tickets = self.broker.ask(&self.credential_spec, &self.token_file).await?;
+        let given = self.broker.ask(self.verb, &self.credential_spec, &self.token_file).await?;
         let now = (self.now)();
         let until = |text: &str| {
             let time = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| AskError::Unreadable("has no valid times"))?;
             // In the past: now.
             Ok(Duration::try_from(time - now).unwrap_or_default())
         };
-        let (life, asked) = (until(&tickets.expires)?, until(&tickets.renew_after)?);
-        self.folder.write(&tickets, self.mode)?;
-        if self.services.as_ref() != Some(&tickets.services) {
-            let services = tickets.services.join(", ");
-            tracing::info!(
-                services = cut_message(&services),
-                expires = cut_message(&tickets.expires),
-                "tickets written"
-            );
-            self.services = Some(tickets.services);
+        let (services, expires, kvno) = given.described();
+        let life = expires.map_or(Ok(Duration::MAX), until)?;
+        let asked = until(match &given {
+            Given::Tickets(tickets) => &tickets.renew_after,
+            Given::Keytab(keytab) => &keytab.renew_after,
+        })?;
+        self.folder.write(&given, self.mode, now)?;
+        let last = (services, kvno);
+        if self.last.as_ref() != Some(&last) {
+            let (services, expires) = (cut_message(&last.0), expires.map(cut_message));
+            tracing::info!(services, expires, kvno, "{} written", self.verb.product());
+            self.last = Some(last);
         }
         Ok(self.schedule.after_tickets(life, asked))
     }

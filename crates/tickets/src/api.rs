@@ -5,13 +5,15 @@
 
 use std::time::Duration;
 
-pub use gmsa_core::admission::pod::tickets::AUDIENCE;
 use gmsa_core::diagnostic::rules::{self, Rule};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-/// The path of the one request, which is a POST.
+/// The path of a request for tickets, which is a POST.
 pub const PATH: &str = "/v1/tickets";
+
+/// The path of a request for a keytab, which is a POST of the same form.
+pub const KEYTAB_PATH: &str = "/v1/keytab";
 
 /// The longest body of a request, in bytes.
 pub const MAX_REQUEST: usize = 4 << 10;
@@ -21,6 +23,9 @@ pub const MAX_RESPONSE: usize = 128 << 10;
 
 /// How long before their end tickets are renewed at the latest: what is used for the renewal must not expire meanwhile.
 pub const RESERVE: Duration = Duration::from_secs(120);
+
+/// How long a keytab holds a key that has been replaced: the longest life of a ticket, by default, and the difference of clocks that Kerberos allows.
+pub const KEPT_FOR: Duration = Duration::from_secs(10 * 3600 + 300);
 
 /// Where the credential cache is in every container of a pod.
 pub const CCACHE: &str = "/var/run/gmsa/krb5cc";
@@ -50,6 +55,41 @@ pub struct Tickets {
     pub ccache: String,
     /// The text of a `krb5.conf` that fits it.
     pub krb5_conf: String,
+}
+
+/// The body of an answer with status 200: the keytab of an account.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Keytab {
+    pub credential_spec: String,
+    /// The account: `WebApp1$@CONTOSO.COM`.
+    pub principal: String,
+    /// The names of its services, whose entries have the same keys: `HTTP/app.contoso.com`.
+    pub names: Vec<String>,
+    /// The number of the key in force.
+    pub kvno: u32,
+    /// A keytab of MIT's version 0x0502, in Base64.
+    pub keytab: String,
+    /// When to ask again (RFC 3339, UTC).
+    pub renew_after: String,
+}
+
+/// What a pod is given.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(untagged)]
+pub enum Given {
+    Tickets(Tickets),
+    Keytab(Keytab),
+}
+
+impl Given {
+    /// For the log: the services, when the tickets expire, the number of the key.
+    pub fn described(&self) -> (String, Option<&str>, Option<u32>) {
+        match self {
+            Self::Tickets(tickets) => (tickets.services.join(", "), Some(&tickets.expires), None),
+            Self::Keytab(keytab) => (keytab.names.join(", "), None, Some(keytab.kvno)),
+        }
+    }
 }
 
 /// The body of an answer with another status.
@@ -90,7 +130,7 @@ pub mod reasons {
 }
 
 /// The rules of the core whose ids are reasons.
-const RULES: [&Rule; 24] = [
+const RULES: [&Rule; 27] = [
     &rules::ACCOUNT_CLASS,
     &rules::ACCOUNT_DIFFERS,
     &rules::ACCOUNT_DISABLED,
@@ -99,6 +139,9 @@ const RULES: [&Rule; 24] = [
     &rules::ACCOUNT_UNKNOWN,
     &rules::AUTHORIZATION_FAILED,
     &rules::DIRECTORY_CLOCK,
+    &rules::KEYTAB_DOMAIN,
+    &rules::KEYTAB_KEYS,
+    &rules::KEYTAB_NAMES,
     &rules::NOT_AUTHORIZED,
     &rules::SPEC_MISSING,
     &rules::SPEC_UNREADABLE,
@@ -122,7 +165,7 @@ pub fn every_reason() -> Vec<&'static str> {
     RULES.iter().map(|rule| rule.id).chain(reasons::ALL.iter().copied()).collect()
 }
 
-/// Why there are no tickets.
+/// Why there are no tickets, or there is no keytab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub status: StatusCode,

@@ -1,7 +1,8 @@
-//! The broker's decision: who asks, whether the pod may have the identity, and then its tickets.
+//! The broker's decision: who asks, whether the pod may have the identity, and then its tickets or its keytab.
 //!
 //! Invariants: the checks run in one order, and the first that fails ends the request: form of the request (`routes.rs`), token, rate of the pod, pod,
-//! `use`, credential spec, domain, the domain's list of accounts, room, tickets. Nothing about a credential spec is said to a pod that may not use it.
+//! `use` or `export`, credential spec, domain, the domain's list of accounts, room, tickets, keys. Nothing about a credential spec is said to a pod that
+//! may not use it.
 //! The directory is asked only for a pod that may have the identity, so nobody else costs it anything.
 //!
 //! A new refusal is its rule in `RULES`, or its id in `reasons`, of `api.rs`, where the constructors of `Refusal` have the common statuses, and `Refusal::new` takes any; the step that
@@ -26,6 +27,7 @@ mod accounts;
 mod audit;
 mod controller_failures;
 mod domain;
+mod keytab;
 mod pod;
 mod pod_limits;
 mod referrals;
@@ -38,6 +40,7 @@ use accounts::{Accounts, Logon};
 use audit::Audit;
 pub use audit::REFUSED;
 pub use domain::TicketDomain;
+use keytab::AccountKeys;
 use pod_limits::PodLimits;
 use referrals::ServiceError;
 use room::{Full, Room, RoomPlace};
@@ -45,16 +48,16 @@ use spec::{SpecAccount, Specs, TicketSpec};
 use token::Caller;
 
 use crate::{
-    api::{CCACHE, MAX_RESPONSE, RESERVE, Refusal, Tickets},
+    api::{CCACHE, Given, Keytab, MAX_RESPONSE, RESERVE, Refusal, Tickets},
     domains::DomainConfig,
     limits::{BrokerLimits, Times},
     metrics::{BrokerMetrics, Exchange},
 };
 
-/// Decides requests for tickets.
+/// Decides requests for tickets and keytabs.
 pub struct Broker {
     api: Arc<ApiServer>,
-    /// Whether a service account may `use` a credential spec.
+    /// Whether a service account may `use` or `export` a credential spec.
     authorizer: Arc<dyn Authorizer>,
     specs: Specs,
     domains: BTreeMap<String, Arc<TicketDomain>>,
@@ -65,9 +68,10 @@ pub struct Broker {
     time_allowed: Duration,
 }
 
-/// A request: its token, its source, and the name in its body.
+/// A request: its token, its path, its source, and the name in its body.
 pub struct BearerRequest<'r> {
     pub token: &'r str,
+    pub verb: Verb,
     /// The address that it comes from.
     pub source: Option<IpAddr>,
     pub credential_spec: &'r SpecName,
@@ -101,29 +105,35 @@ impl Broker {
     /// The pod that the token is bound to.
     async fn caller(&self, asked: &BearerRequest<'_>, deadline: Instant) -> Result<Caller, Refusal> {
         let source = asked.source.map(|source| source.to_string());
-        token::review(&self.api, asked.token, source.as_deref(), asked.credential_spec, deadline).await
+        let audience = token::audience(asked.verb, asked.credential_spec);
+        token::review(&self.api, asked.token, source.as_deref(), &audience, deadline).await
     }
 
-    /// The tickets for the pod of a token.
+    /// The tickets for the pod of a token, or its keytab.
     ///
     /// # Errors
     /// The refusal that the agent gets.
-    async fn tickets(
+    async fn given(
         &self,
+        verb: Verb,
         caller: &Caller,
         name: &SpecName,
         audit: &mut Audit,
         deadline: Instant,
-    ) -> Result<Tickets, Refusal> {
+    ) -> Result<Given, Refusal> {
         self.pods.admit(&caller.uid)?;
-        pod::check(&self.api, caller, name, deadline).await?;
-        self.may_use(caller, name, deadline).await?;
-        let spec = self.specs.read(name, &caller.account, deadline).await?;
+        pod::check(&self.api, caller, verb, name, deadline).await?;
+        self.may(verb, caller, name, deadline).await?;
+        let spec = self.specs.read(verb, name, &caller.account, deadline).await?;
         audit.account = Some(format!("{}@{}", spec.account.sam, spec.account.domain));
         let domain = self.domain(name, &spec.account)?;
+        if verb == Verb::Export && !domain.config.keytabs {
+            let message = format!("the broker gives no keytabs of {}", domain.config.name);
+            return Err(Refusal::forbidden(rules::KEYTAB_DOMAIN.id, message));
+        }
         if !domain.config.allows(&spec.account.sam) {
-            let message =
-                format!("the broker gives no tickets of {} in {}", Quoted::new(&spec.account.sam), domain.config.name);
+            let (sam, product) = (Quoted::new(&spec.account.sam), verb.product());
+            let message = format!("the broker gives no {product} of {sam} in {}", domain.config.name);
             return Err(Refusal::forbidden(rules::TICKET_ACCOUNT.id, message));
         }
         let place = domain.room.enter(&caller.account.namespace, deadline).await;
@@ -135,7 +145,40 @@ impl Broker {
             Refusal::unavailable(rules::TICKET_BUSY.id, message).after(expected)
         })?);
         let (logon, tickets) = self.issue(domain, &spec, &place, deadline).await?;
-        Ok(answer(name, &spec.services, &logon, &tickets))
+        if verb == Verb::Use {
+            return Ok(Given::Tickets(answer(name, &spec.services, &logon, &tickets)));
+        }
+        let keytab = self.keytab(domain, name, &spec, &tickets, deadline).await?;
+        self.metrics.keytab(&caller.account.namespace);
+        Ok(Given::Keytab(keytab))
+    }
+
+    /// The keytab of the account, with keys that open the tickets that the KDC gives for each of its names.
+    async fn keytab(
+        &self,
+        domain: &Arc<TicketDomain>,
+        name: &SpecName,
+        spec: &TicketSpec,
+        tickets: &[Ticket],
+        deadline: Instant,
+    ) -> Result<Keytab, Refusal> {
+        let asked = Instant::now();
+        let opens = |keys: &AccountKeys| tickets.iter().try_for_each(|ticket| keys.open(ticket));
+        let mut keys = self.accounts.keys(domain, &spec.account, None, deadline).await?;
+        if opens(&keys).is_err() && !keys.is_since(asked) {
+            // The password may have changed since.
+            keys = self.accounts.keys(domain, &spec.account, Some(&keys), deadline).await?;
+        }
+        opens(&keys)?;
+        let left = keys.next.saturating_duration_since(Instant::now());
+        Ok(Keytab {
+            credential_spec: name.to_string(),
+            principal: keys.client.to_string(),
+            names: spec.services.list(),
+            kvno: keys.kvno,
+            keytab: STANDARD.encode(&*keys.keytab(tickets.iter().map(|ticket| ticket.service.name.clone()))),
+            renew_after: second(UtcDateTime::now() + left),
+        })
     }
 
     fn domain(&self, name: &SpecName, account: &SpecAccount) -> Result<&Arc<TicketDomain>, Refusal> {
@@ -148,10 +191,10 @@ impl Broker {
         })
     }
 
-    /// Whether the pod's service account may `use` the credential spec, in the webhook's words.
-    async fn may_use(&self, caller: &Caller, name: &SpecName, deadline: Instant) -> Result<(), Refusal> {
-        let fact = self.authorizer.may(&caller.account, Verb::Use, name, deadline).await.fact;
-        fact.allows(&caller.account.name, Verb::Use, name).map_err(|denial| match denial {
+    /// Whether the pod's service account may `use` or `export` the credential spec, in the webhook's words.
+    async fn may(&self, verb: Verb, caller: &Caller, name: &SpecName, deadline: Instant) -> Result<(), Refusal> {
+        let fact = self.authorizer.may(&caller.account, verb, name, deadline).await.fact;
+        fact.allows(&caller.account.name, verb, name).map_err(|denial| match denial {
             Denial::NotAuthorized { .. } => Refusal::forbidden(denial.reason(), denial.to_string()),
             _ => Refusal::unavailable(denial.reason(), denial.to_string()),
         })

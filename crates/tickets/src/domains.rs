@@ -61,6 +61,8 @@ pub struct DomainConfig {
     pub accounts: Option<Vec<String>>,
     /// The other domains whose KDCs are asked, where a KDC refers to them. Without any, no referral is followed.
     pub referrals: Vec<DomainKdcs>,
+    /// Whether keytabs of these accounts are given.
+    pub keytabs: bool,
 }
 
 #[derive(Deserialize)]
@@ -80,6 +82,8 @@ struct DomainText {
     user: String,
     password_file: PathBuf,
     accounts: Option<Vec<String>>,
+    #[serde(default)]
+    keytabs: bool,
     #[serde(default)]
     referrals: Vec<ReferralText>,
 }
@@ -193,6 +197,7 @@ impl DomainConfig {
             user: text.user,
             password_file: text.password_file,
             accounts: text.accounts.map(|accounts| accounts.iter().map(sam).collect()),
+            keytabs: text.keytabs,
             name,
         })
     }

@@ -1,21 +1,21 @@
-//! Kerberos tickets of Group Managed Service Accounts for Linux pods. This page is the map of the modules.
+//! Kerberos tickets and keytabs of Group Managed Service Accounts for Linux pods. This page is the map of the modules.
 //!
 //! ```text
-//!  agent (sidecar) ──TLS──► broker: token ► pod ► credential spec ► use ► tickets ──► controllers (LDAPS, KDC)
+//!  agent (sidecar) ──TLS──► broker: token ► pod ► use ► credential spec ► tickets ──► controllers (LDAPS, KDC)
 //! ```
 //!
 //! | module | what it decides or holds |
 //! |---|---|
 //! | [`api`] | the interface between agent and broker: request, answer, refusals |
 //! | [`agent`] | how a pod gets tickets and keeps them current |
-//! | [`broker`] | whether a pod gets tickets, and the tickets |
+//! | [`broker`] | whether a pod gets tickets or a keytab, and those |
 //! | [`domains`] | the domains that the broker is configured for |
 //! | [`limits`] | what the broker takes at once, and for how long |
 //! | [`metrics`] | what the broker counts |
 //! | [`serve`] | how the broker starts: its flags, its ports, its tasks |
 //!
 //! Invariants: the password of an account never leaves the broker, which keeps keys instead; an agent holds no secret of the domain but
-//! tickets.
+//! tickets, and a keytab where the pod may export it.
 
 use gmsa_edge::Program;
 

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use gmsa_tickets::{agent, serve};
 use mimalloc::MiMalloc;
+use rustix::process::{Resource, Rlimit, setrlimit};
 use zeroizing_alloc::ZeroAlloc;
 
 /// Returns memory to the system soon after a peak, and wipes what is freed: buffers of TLS hold passwords and tickets, too.
@@ -33,6 +34,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // A core dump would hold keys and passwords.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     match Args::parse().command {
         Command::Serve(args) => serve::run(*args),
         Command::Agent(args) => agent::run(*args),

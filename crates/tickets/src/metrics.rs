@@ -1,11 +1,14 @@
 //! What the broker counts, as Prometheus reads it.
 //!
-//! Invariant: every label takes its value from a fixed set, so the number of series is bounded.
+//! Invariant: every label takes its value from a fixed set, so the number of series is bounded; but for the namespaces whose pods may export
+//! a credential spec.
 
 use std::time::Duration;
 
 use gmsa_core::word_enum;
+use gmsa_edge::metrics::FamilyLabels;
 use prometheus_client::{
+    encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, histogram::Histogram},
     registry::Registry,
 };
@@ -37,11 +40,29 @@ gmsa_edge::labels! {
     ExchangeLabels { kind: &'static str = Exchange::ALL.map(Exchange::as_str), outcome: &'static str = ["done", "failed"] }
 }
 
+/// The namespace of a pod.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct NamespaceLabel {
+    pod_namespace: String,
+}
+
+impl FamilyLabels for NamespaceLabel {
+    fn every_combination() -> Vec<Self> {
+        vec![Self { pod_namespace: "NAMESPACE".to_owned() }]
+    }
+
+    fn is_there_from_the_start(&self) -> bool {
+        false
+    }
+}
+
 gmsa_edge::metrics! {
     struct TicketMetrics {
-        requests: Family<RequestLabel, Counter> = "requests", "Requests for tickets, by outcome: given, or the rule of the refusal";
+        keytabs: Family<NamespaceLabel, Counter> = "keytabs", "Keytabs given, by the namespace of the pod";
+        requests: Family<RequestLabel, Counter> =
+            "requests", "Requests for tickets or keytabs, by outcome: given, or the rule of the refusal";
         durations: Family<StageLabel, Histogram, fn() -> Histogram> =
-            "request_duration_seconds", "Time from the head of a request for tickets to its answer",
+            "request_duration_seconds", "Time from the head of a request for tickets or a keytab to its answer",
             Family::new_with_constructor(|| Histogram::new(BUCKETS));
         exchanges: Family<ExchangeLabels, Counter> =
             "exchanges", "Reads of a password, and exchanges with a KDC for a ticket-granting ticket (as) or a service ticket (tgs)";
@@ -60,11 +81,21 @@ impl BrokerMetrics {
         Self(metrics)
     }
 
-    /// A request was answered: with tickets, or with this reason.
+    /// Creates every series that a scrape can show: for a reference.
+    pub fn show_all(&self) {
+        self.0.show(true);
+    }
+
+    /// A request was answered: with what it asked for, or with this reason.
     pub fn request(&self, refused: Option<&'static str>, duration: Duration) {
         self.0.requests.get_or_create(&RequestLabel { outcome: refused.unwrap_or(GIVEN) }).inc();
         let outcome = if refused.is_some() { "refused" } else { GIVEN };
         self.0.durations.get_or_create(&StageLabel { outcome }).observe(duration.as_secs_f64());
+    }
+
+    /// A pod of this namespace was given a keytab.
+    pub fn keytab(&self, namespace: &str) {
+        self.0.keytabs.get_or_create(&NamespaceLabel { pod_namespace: namespace.to_owned() }).inc();
     }
 
     /// A controller was asked, with this result.

@@ -34,7 +34,6 @@ use gmsa_edge::{
         server_config,
     },
 };
-use rustix::process::{Resource, Rlimit, setrlimit};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
@@ -142,8 +141,6 @@ pub fn run(args: Args) -> ExitCode {
 
 /// Serves, and says how that ended. What fails before there is a log is an error.
 fn start(args: Args) -> anyhow::Result<ExitCode> {
-    // A core dump would hold keys and passwords.
-    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     let domains = domains::load(&args.config)?;
     let log = (args.log_level.clone(), args.log_format);
     let serve = async |handshakes| serve(args, domains, handshakes).await;

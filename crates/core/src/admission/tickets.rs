@@ -211,8 +211,9 @@ impl Injected {
         let mut injected: Self = serde_json::from_str(&injected)
             .map_err(|error| Denial::TicketsUnavailable(first, Failure::new(error.to_string())))?;
         for list in ["args", "volumeMounts"] {
-            let items = injected.sidecar.get_mut(list).and_then(Value::as_array_mut);
-            items.into_iter().for_each(|items| items.retain_mut(|item| is_asked(asked, item)));
+            if let Some(items) = injected.sidecar.get_mut(list).and_then(Value::as_array_mut) {
+                items.retain_mut(|item| is_asked(asked, item));
+            }
         }
         Ok(injected)
     }

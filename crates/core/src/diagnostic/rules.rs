@@ -16,9 +16,9 @@ pub struct Rule {
     pub remedy: &'static str,
 }
 
-/// The broker's refusals after which the agent removes the tickets that it has: the pod's right to them has ended. A refusal about the pod's
+/// The broker's refusals after which the agent removes the tickets, or the keytab, that it has: the pod's right to them has ended. A refusal about the pod's
 /// life is not among them, because a pod needs its tickets until it ends.
-pub static END_OF_TICKETS: [&Rule; 3] = [&NOT_AUTHORIZED, &TICKET_SERVICES, &SPEC_MISSING];
+pub static END_OF_TICKETS: [&Rule; 4] = [&NOT_AUTHORIZED, &TICKET_SERVICES, &KEYTAB_NAMES, &SPEC_MISSING];
 
 /// The page that explains the rules, from the root of the repository.
 pub const PAGE: &str = "docs/rules.md";
@@ -251,6 +251,12 @@ rules! {
             "Create the Pod with a projected token whose audience is `gmsa-tickets/SPEC`: volumes of a Pod cannot change.";
         TICKET_SERVICES: "ticket-services", Error, "The credential spec lists no services, or not in the right form, so there are no tickets of its account.",
             "List them: `kubectl annotate gmsacredentialspec SPEC --overwrite gmsa-webhook/services=HTTP/app.contoso.com`.";
+        KEYTAB_NAMES: "keytab-names", Error, "The credential spec lists no names for a keytab, or not in the right form, so there is no keytab of its account.",
+            "List the names under which clients ask for the service: `kubectl annotate gmsacredentialspec SPEC --overwrite gmsa-webhook/keytab=HTTP/app.contoso.com`.";
+        KEYTAB_DOMAIN: "keytab-domain", Error, "The broker is configured to give no keytabs of the domain.",
+            "Where its accounts may leave the broker as keytabs, set `keytabs: true` for the domain in the configuration of the broker.";
+        KEYTAB_KEYS: "keytab-keys", Error, "The keys of the account do not open the tickets that the domain gives for a name in its keytab.",
+            "For RC4 (23), `Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`. Otherwise give the name to this account alone (`setspn -X -F` lists duplicates), and leave its password to the domain. With `fKVNOEmuW2K` in `dSHeuristics` there are no keytabs.";
         TICKET_SERVICE: "ticket-service", Warning, "The credential spec lists a service by a name that clients do not ask for, or that no account has.",
             "List it as the client asks for it: class `HTTP` in capitals, the full DNS name of the host, and a port for SQL Server alone.";
         TICKET_CONTROLLER: "ticket-controller", Warning, "The credential spec lists a service of a domain controller.",
@@ -259,13 +265,13 @@ rules! {
             "List services instead: `kubectl annotate gmsacredentialspec SPEC --overwrite gmsa-webhook/services=HTTP/app.contoso.com`. Or use an account without service principal names.";
         TICKET_SIDECAR: "ticket-sidecar", Error, "The parts of a sidecar for tickets that was written by hand do not fit together.",
             "Correct what the message names, or have the webhook inject the sidecar: annotation `gmsa-webhook/tickets: SPEC`. See docs/linux-pods.md.";
-        TICKET_ACCOUNT: "ticket-account", Error, "The broker is configured to give no tickets of the account.",
+        TICKET_ACCOUNT: "ticket-account", Error, "The broker is configured to give no tickets or keytabs of the account.",
             "Add it to `accounts` of its domain in the configuration of the broker.";
         TICKET_DOMAIN: "ticket-domain", Error, "The broker is not configured for the domain of the credential spec.",
             "Add the domain to the configuration of the broker.";
         TICKET_REFERRAL: "ticket-referral", Error, "The broker gets no ticket for a service of another domain: a referral leads to a domain that is not listed, or the trust does not work.",
             "Add the other domain to `referrals` of the account's domain in the configuration of the broker. Otherwise look at the trust: `Get-ADTrust -Filter *`.";
-        TICKET_RATE: "ticket-rate", Error, "A Pod asks for tickets too often.",
+        TICKET_RATE: "ticket-rate", Error, "A Pod asks for tickets or keytabs too often.",
             "Ask again at `renewAfter`, as `gmsa-tickets agent` does.";
         TICKET_BUSY: "ticket-busy", Error, "The broker answers as many requests as it has room for.",
             "Try again. If it stays so, give the broker more memory or more replicas.";

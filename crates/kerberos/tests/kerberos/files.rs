@@ -1,6 +1,8 @@
 //! What is written for other programs, byte for byte.
 
-use gmsa_kerberos::{EncryptionType, Key, Krb5Conf, Principal, PrincipalName, Ticket, ccache};
+use gmsa_kerberos::{
+    EncryptionType, Key, KeytabEntry, Krb5Conf, Principal, PrincipalName, Ticket, ccache, keytab, with_former,
+};
 use time::UtcDateTime;
 
 use crate::client;
@@ -82,4 +84,54 @@ fn krb5_conf_names_kdcs_only_for_a_tgt() {
     assert_eq!(text(&[]), format!("{start}{end}"));
     let kdcs = ["10.0.0.1:88".parse().unwrap(), "[fd00::1]:88".parse().unwrap()];
     assert_eq!(text(&kdcs), format!("{start}{realms}{end}"));
+}
+
+#[test]
+fn a_keytab_is_that_of_mit() {
+    let made = UtcDateTime::from_unix_timestamp(1_795_425_164).unwrap();
+    let key = |etype: EncryptionType| Key::new(etype, &vec![0xAB; etype.key_length()]).unwrap();
+    let (long, short) = (key(EncryptionType::Aes256), key(EncryptionType::Aes128));
+    let service = Principal { name: PrincipalName::service("HTTP/app.contoso.com").unwrap(), realm: client().realm };
+    let file = keytab(&[
+        KeytabEntry { principal: &client(), made, kvno: 2, key: &long },
+        // A number that does not fit into eight bits.
+        KeytabEntry { principal: &service, made, kvno: 300, key: &short },
+    ]);
+    let expected = [
+        &b"\x05\x02"[..],
+        b"\0\0\0\x4a\0\x01\0\x0bCONTOSO.COM\0\x08WebApp1$\0\0\0\x01\x6b\x04\x03\x8c\x02\0\x12\0\x20",
+        &[0xAB; 32],
+        b"\0\0\0\x02",
+        b"\0\0\0\x47\0\x02\0\x0bCONTOSO.COM\0\x04HTTP\0\x0fapp.contoso.com\0\0\0\x02\x6b\x04\x03\x8c\x2c\0\x11\0\x10",
+        &[0xAB; 16],
+        b"\0\0\x01\x2c",
+    ];
+    assert_eq!(*file, expected.concat());
+    assert_eq!(file.len(), file.capacity());
+    assert_eq!(*keytab(&[]), b"\x05\x02");
+}
+
+#[test]
+fn former_keys_stay_until_those_after_them_are_old() {
+    let at = |seconds| UtcDateTime::from_unix_timestamp(1_795_425_164 + seconds).unwrap();
+    let key = Key::new(EncryptionType::Aes256, &[0xAB; 32]).unwrap();
+    let principal = client();
+    let file = |entries: &[(u32, i64)]| {
+        let entry =
+            |(kvno, made): &(u32, i64)| KeytabEntry { principal: &principal, made: at(*made), kvno: *kvno, key: &key };
+        keytab(&entries.iter().map(entry).collect::<Vec<_>>())
+    };
+    let merged = |new: &[(u32, i64)], former: &[(u32, i64)], since| with_former(&file(new), &file(former), at(since));
+    // The key 7 was replaced by that of 8, which was made at 100.
+    assert_eq!(merged(&[(8, 100)], &[(8, 100), (7, 0)], 99), file(&[(8, 100), (7, 0)]));
+    assert_eq!(merged(&[(8, 100)], &[(8, 100), (7, 0)], 100), file(&[(8, 100)]));
+    assert_eq!(merged(&[(9, 200), (8, 100)], &[(7, 0), (6, 0)], 99), file(&[(9, 200), (8, 100), (7, 0), (6, 0)]));
+    // A number that has other keys now, and one that is not known any more.
+    assert_eq!(merged(&[(8, 100)], &[(9, 0), (8, 0)], 0), file(&[(8, 100)]));
+    let new = file(&[(8, 100)]);
+    let former = file(&[(7, 0)]);
+    for length in 0..former.len() {
+        assert_eq!(with_former(&new, &former[..length], at(0)), new, "{length}");
+    }
+    assert_eq!(with_former(&new, b"\x05\x02\xff\xff\xff\xff", at(0)), new);
 }

@@ -75,7 +75,7 @@ async fn no_change_of_an_answer_makes_another_ticket() {
     let kdc = kdc().await;
     let key = {
         let request = KdcRequest::as_req(&client(), None, UtcDateTime::now(), UtcDateTime::now()).unwrap();
-        request.key(&kdc.answer(request.bytes()), &crate::password()).unwrap()
+        crate::password().key(&request.salt(&kdc.answer(request.bytes())).unwrap()).unwrap()
     };
     let now = UtcDateTime::now();
     let request = KdcRequest::as_req(&client(), Some(&key), now, now + Duration::hours(1)).unwrap();

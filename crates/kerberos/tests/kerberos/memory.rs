@@ -7,7 +7,9 @@ use std::{
     process::{Command, Stdio},
 };
 
-use gmsa_kerberos::{EncryptionType, EtypeInfo2Entry, KdcRequest, Key, Password, Principal, Ticket, ccache, usage};
+use gmsa_kerberos::{
+    EncryptionType, EtypeInfo2Entry, KdcRequest, Key, KeytabEntry, Password, Principal, Ticket, ccache, keytab, usage,
+};
 use time::UtcDateTime;
 use zeroize::{Zeroize as _, Zeroizing};
 
@@ -50,6 +52,8 @@ fn use_secrets() {
         KdcRequest::tgs_req(&tgt, &tgt.service.name, false, now, now).unwrap();
         let encrypted = key.encrypt(usage::AS_REP_ENCPART, tgt.session_key.as_bytes()).unwrap();
         key.decrypt(usage::AS_REP_ENCPART, &encrypted).unwrap();
+        let principal = &client();
+        assert!(!keytab(&[KeytabEntry { principal, made: now, kvno: 1, key: &key }]).is_empty());
         assert!(!ccache(&[tgt]).is_empty());
     }
 }

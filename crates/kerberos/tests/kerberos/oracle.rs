@@ -46,7 +46,7 @@ async fn requests_are_read_and_written_the_same() {
     let now = UtcDateTime::now();
     let until = now + Duration::hours(1);
     let salt = KdcRequest::as_req(&client(), None, now, until).unwrap();
-    let key = salt.key(&kdc.answer(salt.bytes()), &password()).unwrap();
+    let key = password().key(&salt.salt(&kdc.answer(salt.bytes())).unwrap()).unwrap();
     let initial = KdcRequest::as_req(&client(), Some(&key), now, until).unwrap();
     for request in [&salt, &initial] {
         let read: AsReq = picky_asn1_der::from_bytes(request.bytes()).unwrap();

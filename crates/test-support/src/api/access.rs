@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
-/// Who may use what: `(namespace, service account, credential spec)`.
-pub(super) type Grants = HashSet<(String, String, String)>;
+/// Who may do what: `(verb, namespace, service account, credential spec)`.
+pub(super) type Grants = HashSet<[String; 4]>;
 
 /// The `status` of a review with this `spec`, made in `namespace`; `Err` says what is wrong with the review.
 pub(super) fn status(grants: &Grants, namespace: &str, spec: &Value) -> Result<Value, String> {
@@ -17,9 +17,10 @@ pub(super) fn status(grants: &Grants, namespace: &str, spec: &Value) -> Result<V
     let user = text(&spec["user"]);
     let account = user.strip_prefix(&format!("system:serviceaccount:{namespace}:")).unwrap_or_default();
     let groups = json!(["system:serviceaccounts", format!("system:serviceaccounts:{namespace}")]);
-    let resource = ["verb", "group", "resource"].map(|field| text(&attributes[field]));
-    let is_granted = grants.contains(&(namespace.to_owned(), account.to_owned(), text(&attributes["name"])));
-    if !is_granted || spec["groups"] != groups || resource != ["use", "windows.k8s.io", "gmsacredentialspecs"] {
+    let resource = ["group", "resource"].map(|field| text(&attributes[field]));
+    let (verb, name) = (text(&attributes["verb"]), text(&attributes["name"]));
+    let is_granted = grants.contains(&[verb, namespace.to_owned(), account.to_owned(), name]);
+    if !is_granted || spec["groups"] != groups || resource != ["windows.k8s.io", "gmsacredentialspecs"] {
         return Ok(json!({"allowed": false}));
     }
     Ok(json!({"allowed": true, "reason": "RBAC: allowed by RoleBinding \"test\""}))

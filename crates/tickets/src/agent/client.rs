@@ -8,7 +8,7 @@ use std::{io, path::Path, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 use bytes::Bytes;
 use gmsa_cluster::body::{self, BodyError};
 use gmsa_core::{
-    credspec::dns_name,
+    credspec::{Verb, dns_name},
     diagnostic::rules::{self, END_OF_TICKETS},
     quote::remark,
 };
@@ -25,7 +25,7 @@ use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::TlsConnector;
 
 use super::schedule::RetryAfter;
-use crate::api::{MAX_RESPONSE, PATH, RefusalBody, TicketRequest, Tickets};
+use crate::api::{Given, KEYTAB_PATH, MAX_RESPONSE, PATH, RefusalBody, TicketRequest};
 
 /// How long a request may take: the time that the broker has for controllers that do not answer, and the way there and back.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -141,17 +141,16 @@ impl BrokerClient {
         Ok(Self { name, server_name, address, tls: Arc::new(tls) })
     }
 
-    /// Asks for tickets with the token in a file.
+    /// Asks for tickets or a keytab with the token in a file.
     ///
     /// # Errors
     /// Where there is no token, no answer, or a refusal.
-    pub async fn ask(&self, credential_spec: &str, token_file: &Path) -> Result<Tickets, AskError> {
-        let exchanged = timeout(TIMEOUT, self.exchange(credential_spec, token_file)).await;
+    pub async fn ask(&self, verb: Verb, credential_spec: &str, token_file: &Path) -> Result<Given, AskError> {
+        let exchanged = timeout(TIMEOUT, self.exchange(self.request(verb, credential_spec, token_file)?)).await;
         exchanged.unwrap_or_else(|_| Err(AskError::TimedOut(self.address.clone())))
     }
 
-    async fn exchange(&self, credential_spec: &str, token_file: &Path) -> Result<Tickets, AskError> {
-        let request = self.request(credential_spec, token_file)?;
+    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Given, AskError> {
         let address = || self.address.clone();
         let stream = TcpStream::connect(&self.address).await.map_err(|error| AskError::Connect(address(), error))?;
         let stream = TlsConnector::from(Arc::clone(&self.tls)).connect(self.server_name.clone(), stream).await;
@@ -165,7 +164,7 @@ impl BrokerClient {
                 let is_long = matches!(error, BodyError::TooLarge);
                 AskError::Unreadable(if is_long { "is longer than 128 KiB" } else { "ends too early" })
             })?;
-            tickets(head.status, &head.headers, &body.bytes)
+            given(head.status, &head.headers, &body.bytes)
         });
         tokio::select! {
             answer = &mut answered => answer,
@@ -174,14 +173,14 @@ impl BrokerClient {
         }
     }
 
-    fn request(&self, credential_spec: &str, token_file: &Path) -> Result<Request<Full<Bytes>>, AskError> {
+    fn request(&self, verb: Verb, credential_spec: &str, token_file: &Path) -> Result<Request<Full<Bytes>>, AskError> {
         let token = std::fs::read(token_file).map_err(|error| AskError::Token(token_file.to_owned(), error))?;
         let not_token = || AskError::NotToken(token_file.to_owned());
         let bearer = HeaderValue::try_from([b"Bearer ", token.trim_ascii()].concat());
         let mut bearer = bearer.map_err(|_| not_token())?;
         bearer.set_sensitive(true);
         let body = TicketRequest { credential_spec: credential_spec.to_owned() };
-        Request::post(PATH)
+        Request::post(if verb == Verb::Use { PATH } else { KEYTAB_PATH })
             .header(HOST, &self.name)
             .header(CONTENT_TYPE, "application/json")
             .header(AUTHORIZATION, bearer)
@@ -190,7 +189,7 @@ impl BrokerClient {
     }
 }
 
-fn tickets(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Result<Tickets, AskError> {
+fn given(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Result<Given, AskError> {
     if status == StatusCode::OK {
         return serde_json::from_slice(body).map_err(|_| AskError::Unreadable("is not tickets"));
     }

@@ -1,7 +1,8 @@
-//! The files of the pod's memory volume: `krb5cc`, `krb5.conf`, `tickets.json` and `status`.
+//! The files of the pod's memory volume: `krb5cc`, `krb5.conf`, `tickets.json` and `status` for tickets; `keytab`, `keytab.json` and
+//! `keytab.status` for a keytab.
 //!
 //! Invariants: a file appears by a rename, so a reader sees a whole file or none; only the agent writes. Every user, or the group of the
-//! pod, may read: the boundary is the volume, which other containers mount read-only. `status` is there while the last request has failed,
+//! pod, may read: the boundary is the volume, which other containers mount read-only. A status is there while the last request has failed,
 //! and holds no secret.
 
 use std::{
@@ -12,8 +13,10 @@ use std::{
 };
 
 use super::client::AskError;
-use crate::api::Tickets;
+use crate::api::{Given, KEPT_FOR, Keytab, Tickets};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use gmsa_core::credspec::Verb;
+use gmsa_kerberos::with_former;
 use serde_json::{Value, json};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
@@ -21,10 +24,10 @@ use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 const CCACHE: &str = "krb5cc";
 /// What `KRB5_CONFIG` names.
 const KRB5_CONF: &str = "krb5.conf";
-/// The account, the services, and when the first ticket ends.
-const SUMMARY: &str = "tickets.json";
-/// Why the last request failed.
-const STATUS: &str = "status";
+/// What `KRB5_KTNAME` names.
+const KEYTAB: &str = "keytab";
+/// The reason before there is another one.
+pub const UNANSWERED: &str = "the broker has not answered yet";
 /// Written by `agent ready` to find out whether the folder can be written, and removed at once.
 const PROBE: &str = ".ready";
 
@@ -43,71 +46,124 @@ pub enum Mode {
 /// The folder of the files.
 pub struct Folder(pub PathBuf);
 
+/// The files of what a verb gives: itself, the account with its services and the end of the tickets or the number of the key, and why the last
+/// request failed.
+fn files(verb: Verb) -> [&'static str; 3] {
+    match verb {
+        Verb::Use => [CCACHE, "tickets.json", "status"],
+        Verb::Export => [KEYTAB, "keytab.json", "keytab.status"],
+    }
+}
+
 impl Folder {
-    /// Replaces the files of the tickets.
+    /// Replaces the files of the tickets, or of the keytab.
     ///
     /// # Errors
-    /// Where the tickets are not Base64, or the folder cannot be written.
-    pub fn write(&self, tickets: &Tickets, mode: Mode) -> Result<(), AskError> {
-        let ccache = BASE64_STANDARD.decode(&tickets.ccache);
-        let ccache = ccache.map_err(|_| AskError::Unreadable("has no tickets in Base64"))?;
-        // The configuration first: it fits the old tickets too.
-        let written = self.replace(KRB5_CONF, tickets.krb5_conf.as_bytes(), mode);
-        let Tickets { principal, services, expires, .. } = tickets;
-        let summary = json!({"principal": principal, "services": services, "expires": expires}).to_string();
-        let written = written.and_then(|()| self.replace(CCACHE, &ccache, mode));
-        let written = written.and_then(|()| self.replace(SUMMARY, summary.as_bytes(), mode));
-        let written = written.and_then(|()| self.remove(STATUS));
+    /// Where they are not Base64, or the folder cannot be written.
+    pub fn write(&self, given: &Given, mode: Mode, now: OffsetDateTime) -> Result<(), AskError> {
+        let decoded = |text: &str, error| BASE64_STANDARD.decode(text).map_err(|_| AskError::Unreadable(error));
+        let (verb, written, summary) = match given {
+            Given::Tickets(Tickets { principal, services, expires, ccache, krb5_conf, .. }) => {
+                let ccache = decoded(ccache, "has no tickets in Base64")?;
+                // The configuration first: it fits the old tickets too.
+                let written = self.replace(KRB5_CONF, krb5_conf.as_bytes(), mode);
+                let written = written.and_then(|()| self.replace(CCACHE, &ccache, mode));
+                (Verb::Use, written, json!({"principal": principal, "services": services, "expires": expires}))
+            }
+            Given::Keytab(Keytab { principal, names, kvno, keytab, .. }) => {
+                // A broker that has started since, or another replica, does not know all keys.
+                let is_same = self.summary(Verb::Export).is_some_and(|former| former["principal"] == **principal);
+                let former = fs::read(self.0.join(KEYTAB)).ok().filter(|_| is_same).unwrap_or_default();
+                let keytab = decoded(keytab, "has no keytab in Base64")?;
+                let written = self.replace(KEYTAB, &with_former(&keytab, &former, (now - KEPT_FOR).to_utc()), mode);
+                (Verb::Export, written, json!({"principal": principal, "names": names, "kvno": kvno}))
+            }
+        };
+        let [_, summary_file, status] = files(verb);
+        let written = written.and_then(|()| self.replace(summary_file, summary.to_string().as_bytes(), mode));
+        let written = written.and_then(|()| self.remove(status));
         written.map(drop).map_err(|error| AskError::Write(self.0.clone(), error))
     }
 
-    /// Removes these files, and says whether there were tickets.
-    pub fn remove_tickets(&self) -> bool {
-        [CCACHE, KRB5_CONF, SUMMARY].map(|name| self.remove(name).unwrap_or(false))[0]
+    /// Removes these files, and says whether there were tickets, or a keytab.
+    pub fn remove_given(&self, verb: Verb) -> bool {
+        let [given, summary, _] = files(verb);
+        if verb == Verb::Use {
+            let _ = self.remove(KRB5_CONF);
+        }
+        [given, summary].map(|name| self.remove(name).unwrap_or(false))[0]
     }
 
-    pub fn write_status(&self, reason: &str, mode: Mode) -> io::Result<()> {
-        let status = format!("{reason}\n");
-        self.replace(STATUS, status.as_bytes(), mode).or_else(|_| {
+    pub fn write_status(&self, verb: Verb, reason: &str, mode: Mode) -> io::Result<()> {
+        let ([_, _, name], status) = (files(verb), format!("{reason}\n"));
+        self.replace(name, status.as_bytes(), mode).or_else(|_| {
             // A full folder may have room for one of them.
-            self.remove(STATUS)?;
-            self.replace(STATUS, status.as_bytes(), mode)
+            self.remove(name)?;
+            self.replace(name, status.as_bytes(), mode)
         })
+    }
+
+    /// What the agent keeps: there is the last answer, or a reason. Where there is nothing yet, tickets.
+    fn kept(&self) -> Vec<Verb> {
+        let is_kept = |verb: &Verb| {
+            let [given, _, status] = files(*verb);
+            [given, status].into_iter().any(|name| self.0.join(name).exists())
+        };
+        let kept: Vec<Verb> = Verb::ALL.into_iter().filter(is_kept).collect();
+        if kept.is_empty() { vec![Verb::Use] } else { kept }
     }
 
     /// The end of the tickets that are there.
     fn expires(&self) -> Option<String> {
-        let expires = self.summary()?.get("expires")?.as_str()?.to_owned();
+        let expires = self.summary(Verb::Use)?.get("expires")?.as_str()?.to_owned();
         self.0.join(CCACHE).is_file().then_some(expires)
     }
 
-    /// Whether there are tickets that are valid at this time.
-    pub fn is_ready(&self, now: OffsetDateTime) -> bool {
-        self.expires().and_then(|text| OffsetDateTime::parse(&text, &Rfc3339).ok()).is_some_and(|end| end > now)
+    /// Whether there is none, or none that is valid at this time.
+    pub fn lacks(&self, verb: Verb, now: OffsetDateTime) -> bool {
+        let end = || OffsetDateTime::parse(&self.expires()?, &Rfc3339).ok();
+        match verb {
+            Verb::Use => end().is_none_or(|end| end <= now),
+            Verb::Export => !self.0.join(KEYTAB).is_file(),
+        }
     }
 
-    /// Why there are no valid tickets. Where the agent left no reason, it may be unable to write one.
-    pub fn why_not_ready(&self) -> String {
-        let expired = self.expires().map(|text| format!("the last ones have expired at {text}: ")).unwrap_or_default();
-        let reason = self.status().unwrap_or_else(|| match self.replace(PROBE, &[b' '; 4096], Mode::Everyone) {
-            Ok(()) => "the broker has not answered yet".to_owned(),
+    /// Whether everything is there that the agent keeps, and valid at this time.
+    pub fn is_ready(&self, now: OffsetDateTime) -> bool {
+        self.kept().into_iter().all(|verb| !self.lacks(verb, now))
+    }
+
+    /// What is missing, and why. Where the agent left no reason, it may be unable to write one.
+    pub fn why_not_ready(&self, now: OffsetDateTime) -> (Verb, String) {
+        let verb = self.kept().into_iter().find(|verb| self.lacks(*verb, now)).unwrap_or(Verb::Use);
+        let expired = self.expires().filter(|_| verb == Verb::Use);
+        let expired = expired.map(|text| format!("the last ones have expired at {text}: ")).unwrap_or_default();
+        let reason = self.status(verb).unwrap_or_else(|| match self.replace(PROBE, &[b' '; 4096], Mode::Everyone) {
+            Ok(()) => UNANSWERED.to_owned(),
             Err(error) => format!("cannot write into the folder: {error}"),
         });
         let _ = self.remove(PROBE);
-        format!("{expired}{reason}")
+        (verb, format!("{expired}{reason}"))
     }
 
     /// What [`Folder::write`] and [`Folder::write_status`] left, as JSON.
     pub fn state(&self) -> Value {
-        json!({"tickets": self.summary(), "lastFailure": self.status()})
+        let mut state = json!({"tickets": self.summary(Verb::Use), "lastFailure": self.status(Verb::Use)});
+        if let Some(state) = state.as_object_mut().filter(|_| self.kept().contains(&Verb::Export)) {
+            let keytab = json!({"keytab": self.summary(Verb::Export), "lastKeytabFailure": self.status(Verb::Export)});
+            state.extend(keytab.as_object().cloned().unwrap_or_default());
+        }
+        state
     }
 
-    fn summary(&self) -> Option<Value> {
-        serde_json::from_str(&fs::read_to_string(self.0.join(SUMMARY)).ok()?).ok()
+    fn summary(&self, verb: Verb) -> Option<Value> {
+        let [_, summary, _] = files(verb);
+        serde_json::from_str(&fs::read_to_string(self.0.join(summary)).ok()?).ok()
     }
 
-    fn status(&self) -> Option<String> {
-        fs::read_to_string(self.0.join(STATUS)).ok().map(|status| status.trim().to_owned())
+    fn status(&self, verb: Verb) -> Option<String> {
+        let [_, _, status] = files(verb);
+        fs::read_to_string(self.0.join(status)).ok().map(|status| status.trim().to_owned())
     }
 
     fn remove(&self, name: &str) -> io::Result<bool> {

@@ -42,15 +42,20 @@ impl Pod {
             broker_ca: ca.to_owned(),
         };
         Agent {
-            broker: BrokerClient::new(broker).unwrap(),
+            verb: Verb::Use,
+            broker: Arc::new(BrokerClient::new(broker).unwrap()),
             folder: Folder(self.path("gmsa")),
             mode: Mode::Everyone,
             credential_spec: "webapp1".to_owned(),
             token_file: self.path("token"),
             schedule: Schedule::new(Duration::from_secs(3600), || 0.5),
             now,
-            services: None,
+            last: None,
         }
+    }
+
+    fn keytab_agent(&self, server: &Scripted) -> Agent {
+        Agent { verb: Verb::Export, ..self.agent(server) }
     }
 
     /// The name, mode and contents of each file in the folder.
@@ -208,7 +213,7 @@ async fn the_end_of_the_right_removes_the_tickets_and_nothing_else_does() {
             assert!(agent.folder.is_ready(now()));
         } else {
             assert_eq!(pod.files(), [("status".to_owned(), 0o444, status)]);
-            assert_eq!((agent.folder.is_ready(now()), &*agent.folder.why_not_ready()), (false, said));
+            assert_eq!((agent.folder.is_ready(now()), &*agent.folder.why_not_ready(now()).1), (false, said));
         }
         // It goes on, and the next tickets are taken.
         agent.step().await;
@@ -247,15 +252,15 @@ async fn what_fails_in_the_pod_is_said() {
     let pod = Pod::new();
     let server = Scripted::start(BROKER, [tickets("one")]).await;
     let mut agent = pod.agent(&server);
-    assert_eq!(agent.folder.why_not_ready(), "the broker has not answered yet");
+    assert_eq!(agent.folder.why_not_ready(now()).1, "the broker has not answered yet");
     fs::remove_file(pod.path("token")).unwrap();
     agent.step().await;
     let token = pod.path("token").display().to_string();
     let said = format!("cannot read the token {token}: No such file or directory (os error 2)");
-    assert_eq!(agent.folder.why_not_ready(), said);
+    assert_eq!(agent.folder.why_not_ready(now()).1, said);
     fs::write(pod.path("token"), "two\nlines").unwrap();
     agent.step().await;
-    assert_eq!(agent.folder.why_not_ready(), format!("the file {token} does not hold a token"));
+    assert_eq!(agent.folder.why_not_ready(now()).1, format!("the file {token} does not hold a token"));
     assert_eq!(server.requests(), [""; 0]);
 
     fs::write(pod.path("token"), "token").unwrap();
@@ -274,16 +279,96 @@ async fn tickets_that_have_expired_and_a_folder_that_cannot_be_written_are_not_r
     let end = now() + Duration::from_secs(3600);
     assert_eq!([end - Duration::from_secs(1), end].map(|time| agent.folder.is_ready(time)), [true, false]);
     let expired = |why: &str| format!("the last ones have expired at 2026-11-26T01:00:00Z: {why}");
-    assert_eq!(agent.folder.why_not_ready(), expired("the broker has not answered yet"));
+    assert_eq!(agent.folder.why_not_ready(now()).1, expired("the broker has not answered yet"));
     agent.step().await;
-    assert_eq!(agent.folder.why_not_ready(), expired("the broker refused: 503 Service Unavailable, why: some words"));
+    assert_eq!(
+        agent.folder.why_not_ready(now()).1,
+        expired("the broker refused: 503 Service Unavailable, why: some words")
+    );
     fs::remove_file(pod.path("gmsa/krb5cc")).unwrap();
     assert!(!agent.folder.is_ready(now()));
 
     // A folder that is gone stands for one that is full or read-only: root may write into the latter.
     let gone = Folder(pod.path("gone"));
-    assert_eq!(gone.why_not_ready(), "cannot write into the folder: No such file or directory (os error 2)");
+    assert_eq!(gone.why_not_ready(now()).1, "cannot write into the folder: No such file or directory (os error 2)");
     assert_eq!(pod.files().iter().filter(|(name, ..)| name.starts_with('.')).count(), 0);
+}
+
+fn keytab(file: &str, kvno: u32) -> String {
+    let body = json!({
+        "credentialSpec": "webapp1",
+        "principal": "WebApp1$@CONTOSO.COM",
+        "names": ["HTTP/app.contoso.com"],
+        "kvno": kvno,
+        "keytab": base64::Engine::encode(&base64::prelude::BASE64_STANDARD, file),
+        "renewAfter": "2026-11-26T00:00:20Z",
+    });
+    answer(200, "", &body.to_string())
+}
+
+#[tokio::test]
+async fn a_keytab_is_a_file_that_is_replaced_and_removed_once_export_is_revoked() {
+    let pod = Pod::new();
+    let answers = [
+        keytab("one", 7),
+        keytab("two", 8),
+        refusal(503, ""),
+        refused(403, "", "keytab-domain"),
+        refused(403, "", "not-authorized"),
+        keytab("two", 8).replace("dHdv", "dHd!"),
+    ];
+    let server = Scripted::start(BROKER, answers).await;
+    let mut agent = pod.keytab_agent(&server);
+    let file = |name: &str, contents: &str| (name.to_owned(), 0o444, contents.to_owned());
+    let summary = |kvno| {
+        file(
+            "keytab.json",
+            &format!(r#"{{"kvno":{kvno},"names":["HTTP/app.contoso.com"],"principal":"WebApp1$@CONTOSO.COM"}}"#),
+        )
+    };
+    // At the time that the broker says, and a tenth of a fifth before it.
+    assert_eq!(agent.step().await, Duration::from_secs(18));
+    assert_eq!(pod.files(), [file("keytab", "one"), summary(7)]);
+    agent.step().await;
+    assert_eq!(pod.files(), [file("keytab", "two"), summary(8)]);
+    for said in ["503 Service Unavailable, why", "403 Forbidden, keytab-domain"] {
+        agent.step().await;
+        let status = file("keytab.status", &format!("the broker refused: {said}: some words\n"));
+        assert_eq!(pod.files(), [file("keytab", "two"), summary(8), status]);
+    }
+    agent.step().await;
+    let status = file("keytab.status", "the broker refused: 403 Forbidden, not-authorized: some words\n");
+    assert_eq!(pod.files(), [status]);
+    agent.step().await;
+    assert_eq!(pod.files(), [file("keytab.status", "the broker's answer has no keytab in Base64\n")]);
+    assert!(server.requests().iter().all(|request| request.starts_with("POST /v1/keytab HTTP/1.1\r\n")));
+}
+
+/// `agent ready` knows from the folder what the agent keeps.
+#[tokio::test]
+async fn a_pod_is_ready_once_all_is_there_that_it_asked_for() {
+    let pod = Pod::new();
+    let server = Scripted::start(BROKER, [keytab("one", 7), refusal(503, ""), tickets("one")]).await;
+    let (mut keytab, mut tickets) = (pod.keytab_agent(&server), pod.agent(&server));
+    let folder = Folder(pod.path("gmsa"));
+    keytab.announce();
+    assert_eq!(folder.why_not_ready(now()), (Verb::Export, "the broker has not answered yet".to_owned()));
+    keytab.step().await;
+    assert!(folder.is_ready(now()));
+    let summary = json!({"principal": "WebApp1$@CONTOSO.COM", "names": ["HTTP/app.contoso.com"], "kvno": 7});
+    let state = json!({"tickets": null, "lastFailure": null, "keytab": summary, "lastKeytabFailure": null});
+    assert_eq!(folder.state(), state);
+
+    tickets.announce();
+    assert_eq!(folder.why_not_ready(now()), (Verb::Use, "the broker has not answered yet".to_owned()));
+    tickets.step().await;
+    let said = "the broker refused: 503 Service Unavailable, why: some words";
+    assert_eq!((folder.is_ready(now()), folder.why_not_ready(now())), (false, (Verb::Use, said.to_owned())));
+    tickets.step().await;
+    assert!(folder.is_ready(now()));
+    // What is there already is not announced again.
+    keytab.announce();
+    assert!(folder.is_ready(now()) && !pod.path("gmsa/keytab.status").exists());
 }
 
 #[tokio::test]
@@ -295,7 +380,7 @@ async fn a_broker_that_is_not_there_is_asked_again() {
     drop(server);
     let waits = [agent.step().await, agent.step().await].map(|wait| wait.as_secs());
     assert_eq!(waits, [1, 2]);
-    let said = agent.folder.why_not_ready();
+    let said = agent.folder.why_not_ready(now()).1;
     assert!(said.starts_with(&format!("cannot connect to the broker at {address}: ")), "{said}");
 }
 
@@ -326,7 +411,11 @@ fn the_command_line_is_checked() {
         let shown = error(&format!("{whole} {more}"));
         assert!(shown.contains(said), "{shown}");
     }
-    for line in ["agent", "agent --credential-spec a --broker b"] {
+    let keytab =
+        Line::try_parse_from("agent --keytab a --broker b.svc --broker-ca c".split(' ')).unwrap().args.keep.unwrap();
+    assert_eq!((keytab.credential_spec, keytab.keytab.as_deref()), (None, Some("a")));
+    assert_eq!(keytab.keytab_token_file.to_str(), Some("/var/run/secrets/gmsa-keytab/token"));
+    for line in ["agent", "agent --credential-spec a --broker b", "agent --broker b.svc --broker-ca c"] {
         let shown = error(line);
         assert!(shown.contains("the following required arguments were not provided"), "{shown}");
     }

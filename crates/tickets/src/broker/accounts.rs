@@ -19,6 +19,7 @@ use std::{
 };
 
 use gmsa_core::diagnostic::rules;
+use gmsa_directory::account::Account;
 use gmsa_kerberos::{Error, KdcRefusal, Kdcs, Key, Password, Principal, PrincipalName, Ticket};
 use parking_lot::Mutex;
 use tokio::{
@@ -29,6 +30,7 @@ use tokio::{
 use super::{
     controller_failures,
     domain::{Secret, TicketDomain},
+    keytab::AccountKeys,
     room::RoomPlace,
     spec::SpecAccount,
 };
@@ -89,6 +91,8 @@ struct AccountState {
     is_unanswered: bool,
     wrong: Vec<WrongKey>,
     refused: Option<(Instant, Refusal)>,
+    /// For keytabs.
+    keys: Option<Arc<AccountKeys>>,
 }
 
 /// Why a key yielded no ticket.
@@ -163,19 +167,37 @@ impl Accounts {
                 Err(NoTicket::Unanswered(_)) => {}
             }
         }
-        let turn = timeout_at(deadline, Arc::clone(&account.turn).lock_owned()).await.map_err(|_| late())?;
-        if let Some(known) = account.known(own, domain.times.pause) {
-            return known;
-        }
-        let (at_work, domain, wanted) = (Arc::clone(&account), Arc::clone(domain), wanted.clone());
-        let metrics = self.metrics.clone();
-        let task = tokio::spawn(async move {
-            let _turn = turn;
-            let logon = at_work.renew(tries, &domain, &wanted, &metrics).await;
+        let known = || account.known(own, domain.times.pause);
+        let (at_work, of, wanted, metrics) =
+            (Arc::clone(&account), Arc::clone(domain), wanted.clone(), self.metrics.clone());
+        let work = async move {
+            let logon = at_work.renew(tries, &of, &wanted, &metrics).await;
             at_work.state.lock().remember(&logon, own);
             logon
-        });
-        timeout_at(deadline, task).await.ok().and_then(Result::ok).unwrap_or_else(|| Err(late()))
+        };
+        account.in_turn(domain, deadline, known, work).await
+    }
+
+    /// The keys of an account: those of the last read, unless it is time for the next one, or they are `outdated`.
+    ///
+    /// # Errors
+    /// Why the account, or the broker, is refused.
+    pub async fn keys(
+        &self,
+        domain: &Arc<TicketDomain>,
+        wanted: &SpecAccount,
+        outdated: Option<&Arc<AccountKeys>>,
+        deadline: Instant,
+    ) -> Result<Arc<AccountKeys>, Refusal> {
+        let account = self.account(wanted)?;
+        let known = || {
+            let keys = account.state.lock().keys.clone().filter(|keys| keys.is_current())?;
+            outdated.is_none_or(|outdated| !Arc::ptr_eq(outdated, &keys)).then_some(Ok(keys))
+        };
+        let (at_work, of, wanted, metrics) =
+            (Arc::clone(&account), Arc::clone(domain), wanted.clone(), self.metrics.clone());
+        let work = async move { at_work.read(&of, &wanted, true, &metrics, |secret| at_work.keys(secret, &of)).await };
+        account.in_turn(domain, deadline, known, work).await
     }
 
     /// Discards a logon, so that it is not used again. Where no KDC answered, the next logon finds out which KDCs there are.
@@ -297,7 +319,7 @@ impl KeptAccount {
             }
         }
         for _ in 0..tries {
-            let key = self.untried(domain, wanted, metrics).await?;
+            let key = self.read(domain, wanted, false, metrics, |secret| self.key(secret, domain)).await?;
             let logon = self.log_on_with(&key, domain, metrics).await;
             if !matches!(logon, Err(NoTicket::Wrong(_))) {
                 self.state.lock().key = Some(key);
@@ -311,33 +333,76 @@ impl KeptAccount {
         Err(refusal.unwrap_or_else(|| Refusal::no_logon(reasons::LOGON_DENIED, "no password is left to try")))
     }
 
-    /// Reads the password, and gives the first key of it that may be tried.
-    async fn untried(
+    /// Does this work once no other one reads the password, unless its result is known by then. The work is a task of its own.
+    async fn in_turn<T: Send + 'static>(
+        &self,
+        domain: &TicketDomain,
+        deadline: Instant,
+        known: impl Fn() -> Option<Result<T, Refusal>>,
+        work: impl Future<Output = Result<T, Refusal>> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        if let Some(known) = known() {
+            return known;
+        }
+        let late = || self.late(domain);
+        let turn = timeout_at(deadline, Arc::clone(&self.turn).lock_owned()).await.map_err(|_| late())?;
+        if let Some(known) = known() {
+            return known;
+        }
+        let task = tokio::spawn(async move {
+            let _turn = turn;
+            work.await
+        });
+        timeout_at(deadline, task).await.ok().and_then(Result::ok).unwrap_or_else(|| Err(late()))
+    }
+
+    /// Reads the password, and makes something of it.
+    async fn read<T, M: Future<Output = Result<T, Refusal>>>(
         &self,
         domain: &TicketDomain,
         wanted: &SpecAccount,
+        numbered: bool,
         metrics: &BrokerMetrics,
-    ) -> Result<Arc<AccountKey>, Refusal> {
+        make: impl FnOnce(Secret) -> M,
+    ) -> Result<T, Refusal> {
         self.is_queued.store(true, Ordering::Relaxed);
         let mut reader = domain.reader().await;
         self.is_queued.store(false, Ordering::Relaxed);
-        let asked = Instant::now();
         let read = async {
-            let secret = metrics.exchange(Exchange::Password, domain.secret(&mut reader, wanted).await)?;
+            let secret = metrics.exchange(Exchange::Password, domain.secret(&mut reader, wanted, numbered).await)?;
             drop(reader);
-            self.key(secret, domain, asked).await
+            make(secret).await
         };
         timeout(domain.times.logon, read).await.unwrap_or_else(|_| Err(late(domain)))
     }
 
+    /// The keys of these passwords, and the former ones.
+    async fn keys(&self, secret: Secret, domain: &TicketDomain) -> Result<Arc<AccountKeys>, Refusal> {
+        let Secret { asked, account, password, kdcs } = secret;
+        let client = client(&account, domain)?;
+        let of_kdc = |error: Error| controller_failures::of_kdc(&error, &client, &client.realm, None);
+        let salt = kdcs.salt(&client).await.map_err(of_kdc)?;
+        let keys = password
+            .numbered()
+            .map(|(kvno, password)| Ok((kvno, Password::managed(password).keys(&salt)?)))
+            .collect::<Result<Vec<_>, Error>>()
+            .map_err(of_kdc)?;
+        if keys.iter().any(|(kvno, _)| *kvno == 0) {
+            let message = format!(
+                "{client} has had several passwords, and the domain gives the keys of all the number 1: its dSHeuristics set fKVNOEmuW2K"
+            );
+            return Err(Refusal::no_logon(rules::KEYTAB_KEYS.id, message));
+        }
+        let mut state = self.state.lock();
+        let keys = Arc::new(AccountKeys::new(client, &password, keys, asked, state.keys.as_deref()));
+        state.keys = Some(Arc::clone(&keys));
+        Ok(keys)
+    }
+
     /// The first key of these passwords that may be tried.
-    async fn key(&self, secret: Secret, domain: &TicketDomain, asked: Instant) -> Result<Arc<AccountKey>, Refusal> {
-        let Secret { account, password, kdcs } = secret;
-        let name = PrincipalName::account(&format!("{}$", account.sam));
-        let name = name.ok_or_else(|| {
-            Refusal::forbidden(rules::ACCOUNT_DIFFERS.id, "Kerberos cannot have the name of the account")
-        })?;
-        let client = Principal { name, realm: domain.config.realm.clone() };
+    async fn key(&self, secret: Secret, domain: &TicketDomain) -> Result<Arc<AccountKey>, Refusal> {
+        let Secret { asked, account, password, kdcs } = secret;
+        let client = client(&account, domain)?;
         // What the KDC refuses before the change is right after it.
         let wrong_for = if password.is_before_change() { password.query } else { WRONG_FOR };
         for candidate in password.candidates() {
@@ -375,9 +440,11 @@ impl WrongKey {
 }
 
 impl AccountState {
-    /// Whether it holds a valid key, or a wrong key that must not be tried again.
+    /// Whether it holds a valid key, keys for keytabs, or a wrong key that must not be tried again.
     fn is_needed(&self) -> bool {
-        self.key.as_ref().is_some_and(|key| key.is_valid()) || self.wrong.iter().any(WrongKey::is_remembered)
+        self.key.as_ref().is_some_and(|key| key.is_valid())
+            || self.keys.as_ref().is_some_and(|keys| keys.is_needed())
+            || self.wrong.iter().any(WrongKey::is_remembered)
     }
 
     fn remember(&mut self, logon: &Result<Arc<Logon>, Refusal>, own: bool) {
@@ -406,6 +473,14 @@ impl AccountState {
         let tries = known.map_or(1, |wrong| wrong.tries + usize::from(wrong.is_due()));
         self.wrong.push(WrongKey { key: Arc::clone(key), tries, last: Instant::now() });
     }
+}
+
+/// The name of an account in Kerberos.
+fn client(account: &Account, domain: &TicketDomain) -> Result<Principal, Refusal> {
+    let name = PrincipalName::account(&format!("{}$", account.sam));
+    let name = name
+        .ok_or_else(|| Refusal::forbidden(rules::ACCOUNT_DIFFERS.id, "Kerberos cannot have the name of the account"))?;
+    Ok(Principal { name, realm: domain.config.realm.clone() })
 }
 
 /// No controller answered in the time of a logon.

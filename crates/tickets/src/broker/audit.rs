@@ -1,14 +1,14 @@
-//! One line in the log for each request for tickets: who asked, for which account and services, until when.
+//! One line in the log for each request for tickets or a keytab: who asked, for which account and services, until when.
 //!
 //! Invariants: a line holds names, never a token, a key or a ticket. Refusals that cost their sender nothing are limited in number: those
 //! that no token authenticates, and those of a pod that asks too often.
 
-use gmsa_core::credspec::SpecName;
+use gmsa_core::credspec::{SpecName, Verb};
 use gmsa_edge::telemetry::{LogLimit, cut_message};
 use http::StatusCode;
 
 use super::token::Caller;
-use crate::api::{Refusal, Tickets};
+use crate::api::{Given, Refusal};
 
 /// The lines about requests that were not decided.
 pub static REFUSED: LogLimit = LogLimit::new("tickets refused");
@@ -24,7 +24,7 @@ pub struct Audit {
 
 impl Audit {
     /// Writes the line.
-    pub fn log(&self, answered: Result<&Tickets, &Refusal>, duration_seconds: f64) {
+    pub fn log(&self, verb: Verb, answered: Result<&Given, &Refusal>, duration_seconds: f64) {
         let credential_spec = self.credential_spec.as_ref().map(SpecName::as_str);
         let account = self.account.as_deref().map(cut_message);
         let caller = self.caller.as_ref();
@@ -33,11 +33,13 @@ impl Audit {
         let pod = caller.map(|caller| &*caller.pod);
         let pod_uid = caller.map(|caller| cut_message(&caller.uid));
         let token_id = caller.map(|caller| cut_message(&caller.token_id));
-        let (tickets, refusal) = (answered.ok(), answered.err());
+        let refusal = answered.err();
         if refusal.is_some_and(|refusal| !is_decided(caller, refusal) && !REFUSED.admit()) {
             return;
         }
-        let services = tickets.map(|tickets| tickets.services.join(", "));
+        let given = answered.ok().map(Given::described);
+        let (services, expires, kvno) =
+            given.map_or((None, None, None), |(services, expires, kvno)| (Some(services), expires, kvno));
         tracing::info!(
             credential_spec,
             namespace,
@@ -47,12 +49,14 @@ impl Audit {
             token_id,
             account,
             services = services.as_deref().map(cut_message),
-            expires = tickets.map(|tickets| &*tickets.expires),
+            expires,
+            kvno,
             code = refusal.map(|refusal| refusal.status.as_u16()),
             reason = refusal.map(|refusal| refusal.reason),
             cause = refusal.map(|refusal| cut_message(&refusal.message)),
             duration_seconds,
-            "tickets {}",
+            "{} {}",
+            verb.product(),
             if refusal.is_some() { "refused" } else { "given" }
         );
     }

@@ -60,7 +60,7 @@ pub fn of_service(
         (43, Some(other)) if is_home => format!("the trust with {other} leads back to {realm}"),
         _ if is_home || matches!(refused.code, 7 | 29 | 37) => return known(),
         (12 | 35, _) => format!(
-            "it does not let accounts of {} in: by selective authentication, or because the trust has another direction",
+            "it does not let accounts of {} in, by selective authentication or because the trust has another direction",
             client.realm
         ),
         (14, _) => format!("the account of {service} has no AES keys"),

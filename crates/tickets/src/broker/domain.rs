@@ -50,6 +50,8 @@ pub struct PasswordReader {
 
 /// An account that agrees with a credential spec, and its password.
 pub struct Secret {
+    /// When it was asked for.
+    pub asked: Instant,
     pub account: Account,
     pub password: ManagedPassword,
     /// The KDC of the controller that gave the password, then the others.
@@ -68,11 +70,17 @@ impl TicketDomain {
         self.reader.lock().await
     }
 
-    /// Reads the account of a credential spec, and its password.
+    /// Reads the account of a credential spec, and its password, `numbered` with the numbers of its keys.
     ///
     /// # Errors
     /// 403 where the account is not that of the credential spec, 502 and 503 where the directory gives no password.
-    pub async fn secret(&self, reader: &mut PasswordReader, wanted: &SpecAccount) -> Result<Secret, Refusal> {
+    pub async fn secret(
+        &self,
+        reader: &mut PasswordReader,
+        wanted: &SpecAccount,
+        numbered: bool,
+    ) -> Result<Secret, Refusal> {
+        let asked = Instant::now();
         let PasswordReader { refused, unanswered, kdcs } = reader;
         if let Some((since, refusal)) = unanswered
             && let Some(left) = self.times.pause.checked_sub(since.elapsed())
@@ -97,7 +105,7 @@ impl TicketDomain {
             let message = format!("{} refused the password of the user {user}: {}", self.config.name, way_out(left));
             return Err(of_user(message));
         }
-        let error = match self.read_from_any(&password, wanted).await {
+        let error = match self.read_from_any(&password, wanted, numbered).await {
             Ok(read) => {
                 let (account, password) = read?;
                 let DomainConfig { name, controllers, kdc_port, .. } = &self.config;
@@ -108,7 +116,7 @@ impl TicketDomain {
                 let first = SocketAddr::new(password.controller, *kdc_port);
                 let others = others.iter().copied().filter(|other| *other != first);
                 let kdcs = Kdcs::new([first].into_iter().chain(others).collect(), self.times.kdc);
-                return Ok(Secret { account, password, kdcs });
+                return Ok(Secret { asked, account, password, kdcs });
             }
             Err(error) => error,
         };
@@ -128,6 +136,7 @@ impl TicketDomain {
         &self,
         password: &Zeroizing<String>,
         wanted: &SpecAccount,
+        numbered: bool,
     ) -> Result<Result<(Account, ManagedPassword), Refusal>, Error> {
         let named = self.config.controllers.iter().cloned().map(Address::Controller);
         let mut addresses: Vec<Address> = named.collect();
@@ -136,7 +145,7 @@ impl TicketDomain {
         }
         let mut failed = None;
         for address in addresses {
-            match self.read(address, password.clone(), wanted).await {
+            match self.read(address, password.clone(), wanted, numbered).await {
                 // Nothing was sent where the certificate is not trusted.
                 Err(error) if error.is_unanswered() || is_of_certificate(&error) => failed = failed.or(Some(error)),
                 read => return read,
@@ -151,6 +160,7 @@ impl TicketDomain {
         address: Address,
         password: Zeroizing<String>,
         wanted: &SpecAccount,
+        numbered: bool,
     ) -> Result<Result<(Account, ManagedPassword), Refusal>, Error> {
         let name = &self.config.name;
         let mut directory = Directory::connect(Access {
@@ -170,7 +180,12 @@ impl TicketDomain {
         if let Err(refusal) = agrees(&account, wanted) {
             return Ok(Err(refusal));
         }
-        let Some(password) = directory.managed_password(&account).await? else {
+        let password = if numbered {
+            directory.numbered_password(&account).await?
+        } else {
+            directory.managed_password(&account).await?
+        };
+        let Some(password) = password else {
             let message = format!(
                 "the user {} may not retrieve the password of {}, or the domain makes none",
                 Quoted::new(&self.config.user),

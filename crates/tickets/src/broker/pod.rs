@@ -53,7 +53,13 @@ struct LivePodStatus {
 ///
 /// # Errors
 /// 403 where it may get no tickets, 503 where the API server cannot be asked.
-pub async fn check(api: &ApiServer, caller: &Caller, spec: &SpecName, deadline: Instant) -> Result<(), Refusal> {
+pub async fn check(
+    api: &ApiServer,
+    caller: &Caller,
+    verb: Verb,
+    spec: &SpecName,
+    deadline: Instant,
+) -> Result<(), Refusal> {
     let path = format!("/api/v1/namespaces/{}/pods/{}", caller.account.namespace, caller.pod);
     let unavailable = |cause: &str| {
         Refusal::unavailable(rules::TICKET_CHECK.id, format!("the pod {:?} cannot be read: {cause}", caller.pod))
@@ -65,14 +71,14 @@ pub async fn check(api: &ApiServer, caller: &Caller, spec: &SpecName, deadline: 
         Err(error) => return Err(unavailable(&chain(&error))),
     };
     let pod: LivePod = serde_json::from_slice(answer.body()).map_err(|_| unavailable("the answer is not a Pod"))?;
-    checked(&pod, caller, spec, UtcDateTime::now())
+    checked(&pod, caller, verb, spec, UtcDateTime::now())
 }
 
 fn refused(caller: &Caller, what: &str) -> Refusal {
     Refusal::forbidden(rules::TICKET_POD.id, format!("the pod {:?} {what}", caller.pod))
 }
 
-fn checked(pod: &LivePod, caller: &Caller, spec: &SpecName, now: UtcDateTime) -> Result<(), Refusal> {
+fn checked(pod: &LivePod, caller: &Caller, verb: Verb, spec: &SpecName, now: UtcDateTime) -> Result<(), Refusal> {
     if pod.metadata.uid != caller.uid {
         return Err(refused(caller, "has another uid than the token: it was replaced"));
     }
@@ -86,8 +92,8 @@ fn checked(pod: &LivePod, caller: &Caller, spec: &SpecName, now: UtcDateTime) ->
     if matches!(pod.status.phase.as_str(), "Succeeded" | "Failed") {
         return Err(refused(caller, "has ended"));
     }
-    if !pod.spec.volumes.project(Verb::Use, spec) {
-        let what = format!("has no projected token with the audience {} in its volumes", audience(spec));
+    if !pod.spec.volumes.project(verb, spec) {
+        let what = format!("has no projected token with the audience {} in its volumes", audience(verb, spec));
         return Err(refused(caller, &what));
     }
     Ok(())
@@ -118,7 +124,7 @@ mod tests {
         let caller = Caller { account, pod: "web-1".to_owned(), uid: "u1".to_owned(), token_id: String::new() };
         let pod: LivePod = serde_json::from_value(pod).unwrap();
         let now = UtcDateTime::parse("2026-01-01T00:00:30Z", &Rfc3339).unwrap();
-        let checked = checked(&pod, &caller, &SpecName::parse("webapp1").unwrap(), now);
+        let checked = checked(&pod, &caller, Verb::Use, &SpecName::parse("webapp1").unwrap(), now);
         checked.map_err(|refusal| (refusal.status.as_u16(), refusal.reason, refusal.message))
     }
 

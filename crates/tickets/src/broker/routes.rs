@@ -1,7 +1,7 @@
 //! The paths of the broker's TLS port.
 //!
-//! Invariants: an answer about tickets is JSON, tickets or a refusal, and of bounded size; each request for tickets that was decided leaves one
-//! line in the log; no line holds a token or a ticket.
+//! Invariants: an answer about tickets or a keytab is JSON, what was asked for or a refusal, and of bounded size; each of these requests that was decided leaves one
+//! line in the log; no line holds a token, a ticket or a key.
 
 use std::sync::Arc;
 
@@ -13,7 +13,11 @@ use axum::{
     routing::{get, post},
 };
 use gmsa_cluster::body::{self, BodyError};
-use gmsa_core::{credspec::SpecName, diagnostic::rules, quote::Quoted};
+use gmsa_core::{
+    credspec::{SpecName, Verb},
+    diagnostic::rules,
+    quote::Quoted,
+};
 use gmsa_edge::server::{Place, linger};
 use http::{
     HeaderMap, HeaderValue, Method, StatusCode, Uri,
@@ -24,14 +28,20 @@ use tokio::time::{Instant, timeout};
 
 use super::{Audit, BearerRequest, Broker, too_large};
 use crate::{
-    api::{MAX_REQUEST, MAX_RESPONSE, PATH, Refusal, TicketRequest, Tickets},
+    api::{Given, KEYTAB_PATH, MAX_REQUEST, MAX_RESPONSE, PATH, Refusal, TicketRequest},
     limits::{BODY_TIMEOUT, LONGEST_RETRY_AFTER, MAX_TOKEN, PAUSE},
 };
 
 /// The routes of the TLS port.
 pub fn router(broker: Arc<Broker>) -> Router {
+    let give = |verb| {
+        post(
+            move |State(broker): State<Arc<Broker>>, request: Request| async move { give(&broker, verb, request).await },
+        )
+    };
     Router::new()
-        .route(PATH, post(tickets))
+        .route(PATH, give(Verb::Use))
+        .route(KEYTAB_PATH, give(Verb::Export))
         .route("/health", get(async || StatusCode::NO_CONTENT))
         .route("/info", get(async || Json(serde_json::json!({ "version": env!("CARGO_PKG_VERSION") }))))
         .fallback(async |uri: Uri, body: Body| {
@@ -45,13 +55,13 @@ pub fn router(broker: Arc<Broker>) -> Router {
         .with_state(broker)
 }
 
-async fn tickets(State(broker): State<Arc<Broker>>, request: Request) -> Response {
+async fn give(broker: &Broker, verb: Verb, request: Request) -> Response {
     let started = Instant::now();
     let mut audit = Audit::default();
     let (head, mut body) = request.into_parts();
-    let answered = answer(&broker, &head, &mut body, &mut audit).await;
+    let answered = answer(broker, verb, &head, &mut body, &mut audit).await;
     let duration = started.elapsed();
-    audit.log(answered.as_ref().map(|(tickets, _)| tickets), duration.as_secs_f64());
+    audit.log(verb, answered.as_ref().map(|(given, _)| given), duration.as_secs_f64());
     broker.metrics.request(answered.as_ref().err().map(|refusal| refusal.reason), duration);
     match answered {
         Ok((_, json)) => with_json(StatusCode::OK, json),
@@ -59,26 +69,27 @@ async fn tickets(State(broker): State<Arc<Broker>>, request: Request) -> Respons
     }
 }
 
-/// The tickets, and the JSON of their answer.
+/// What was asked for, and the JSON of its answer.
 async fn answer(
     broker: &Broker,
+    verb: Verb,
     head: &Parts,
     body: &mut Body,
     audit: &mut Audit,
-) -> Result<(Tickets, Vec<u8>), Refusal> {
+) -> Result<(Given, Vec<u8>), Refusal> {
     let deadline = Instant::now() + broker.time_allowed;
     let token = bearer(&head.headers)?;
     let name = requested(&head.headers, body).await?;
     audit.credential_spec = Some(name.clone());
     let place = head.extensions.get::<Arc<Place>>();
-    let asked = BearerRequest { token, source: place.map(|place| place.source()), credential_spec: &name };
+    let asked = BearerRequest { token, verb, source: place.map(|place| place.source()), credential_spec: &name };
     let caller = broker.caller(&asked, deadline).await?;
     audit.caller = Some(caller.clone());
     // From here on its connection does not make room for another one.
     let _busy = place.map(Place::busy);
-    let tickets = broker.tickets(&caller, &name, audit, deadline).await?;
-    let json = serde_json::to_vec(&tickets).map_err(|_| too_large())?;
-    if json.len() > MAX_RESPONSE { Err(too_large()) } else { Ok((tickets, json)) }
+    let given = broker.given(verb, &caller, &name, audit, deadline).await?;
+    let json = serde_json::to_vec(&given).map_err(|_| too_large())?;
+    if json.len() > MAX_RESPONSE { Err(too_large()) } else { Ok((given, json)) }
 }
 
 /// The token of the request.

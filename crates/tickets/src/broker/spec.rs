@@ -1,4 +1,4 @@
-//! What a credential spec says about tickets: whether its owner opted in, for which services, and which account it is about.
+//! What a credential spec says about tickets and keytabs: whether its owner opted in, for which services, and which account it is about.
 //!
 //! Invariants: without the annotation there are no tickets, so that grants of `use` made for Windows pods open nothing. Equal reads at about the same
 //! time are one call.
@@ -13,9 +13,9 @@ use gmsa_cluster::{
 use gmsa_core::{
     admission::{Denial, Failure, Known, ServiceAccount, Source},
     credspec::{
-        MAX_CONTENTS_BYTES, SpecName,
+        MAX_CONTENTS_BYTES, SpecName, Verb,
         domain_join::DomainJoinConfig,
-        services::{ANNOTATION, Services},
+        services::{ANNOTATION, KEYTAB, Services, keytab_names},
     },
     diagnostic::rules,
     quote::Quoted,
@@ -44,9 +44,10 @@ struct AnnotatedMetadata {
     annotations: Option<BTreeMap<String, String>>,
 }
 
-/// What a credential spec says about tickets.
+/// What a credential spec says about tickets, or about a keytab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TicketSpec {
+    /// Services that the tickets are for, or names under which clients ask for the pod.
     pub services: Services,
     pub account: SpecAccount,
 }
@@ -93,6 +94,7 @@ impl Specs {
     /// 404 where there is none, 403 where its owner did not opt in or it names no account, 503 where the API server cannot be asked.
     pub async fn read(
         &self,
+        verb: Verb,
         name: &SpecName,
         service_account: &ServiceAccount,
         deadline: Instant,
@@ -122,15 +124,19 @@ impl Specs {
         if object.metadata.name != name.as_str() {
             return Err(unreadable(Failure::new("the API server's answer is about another object")));
         }
-        ticket_spec(object, name)
+        ticket_spec(object, verb, name)
     }
 }
 
-fn ticket_spec(object: AnnotatedSpec<'_>, name: &SpecName) -> Result<TicketSpec, Refusal> {
+fn ticket_spec(object: AnnotatedSpec<'_>, verb: Verb, name: &SpecName) -> Result<TicketSpec, Refusal> {
     let annotations = object.metadata.annotations.unwrap_or_default();
-    let services = Services::of(annotations.get(ANNOTATION).map(String::as_str)).map_err(|why| {
-        Refusal::forbidden(rules::TICKET_SERVICES.id, format!("cred spec {name} gives no tickets: {why}"))
-    })?;
+    let annotation = |key: &str| annotations.get(key).map(String::as_str);
+    let (services, rule) = match verb {
+        Verb::Use => (Services::of(annotation(ANNOTATION)), &rules::TICKET_SERVICES),
+        Verb::Export => (keytab_names(annotation(KEYTAB)).map(Services::Listed), &rules::KEYTAB_NAMES),
+    };
+    let services = services
+        .map_err(|why| Refusal::forbidden(rule.id, format!("cred spec {name} gives no {}: {why}", verb.product())))?;
     let unusable = |what: &str| Refusal::forbidden(rules::SPEC_UNUSABLE.id, format!("cred spec {name} {what}"));
     let text = object.credspec.map(RawValue::get).filter(|text| text.starts_with('{'));
     let text = text.ok_or_else(|| unusable("does not have a credspec key"))?;
@@ -179,12 +185,13 @@ mod tests {
         let accounts: Vec<_> = (0..20)
             .map(|number| ServiceAccount { namespace: "shop".into(), name: format!("web-{}", number % 5).into() })
             .collect();
-        let reads = join_all(accounts.iter().map(|account| specs.read(&name, account, deadline))).await;
+        let reads =
+            join_all(accounts.iter().map(|account| specs.read(super::Verb::Use, &name, account, deadline))).await;
         assert!(reads.iter().all(|read| read.as_ref().is_ok_and(|spec| spec.services == Services::Any)), "{reads:?}");
         assert_eq!(server.count(Verb::Get, "gmsacredentialspecs"), 1);
         // What has changed since is read again.
         server.delete("gmsacredentialspecs", "", "webapp1");
-        assert_eq!(specs.read(&name, &accounts[0], deadline).await.unwrap_err().status, 404);
+        assert_eq!(specs.read(super::Verb::Use, &name, &accounts[0], deadline).await.unwrap_err().status, 404);
     }
 
     fn read(change: impl Fn(&mut Value)) -> Result<TicketSpec, (u16, &'static str, String)> {
@@ -194,7 +201,8 @@ mod tests {
         });
         change(&mut object);
         let text = object.to_string();
-        let read = ticket_spec(serde_json::from_str(&text).unwrap(), &SpecName::parse("webapp1").unwrap());
+        let read =
+            ticket_spec(serde_json::from_str(&text).unwrap(), super::Verb::Use, &SpecName::parse("webapp1").unwrap());
         read.map_err(|refusal| (refusal.status.as_u16(), refusal.reason, refusal.message))
     }
 

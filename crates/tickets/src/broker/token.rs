@@ -1,6 +1,6 @@
 //! The owner of a token: a `TokenReview` with the audience of one credential spec.
 //!
-//! Invariants: only a token that the API server accepts for `gmsa-tickets/NAME`, and that is bound to a pod, shows a [`Caller`].
+//! Invariants: only a token that the API server accepts for `gmsa-tickets/NAME`, or for `gmsa-keytab/NAME` where a keytab is asked for, and that is bound to a pod, shows a [`Caller`].
 //! Tokens that are bound to nothing, to a node or to a Secret authenticate too, so pod name and uid are required. A token that says itself that it
 //! cannot be accepted costs no review; nothing that it says is believed otherwise. A token is never logged, nor part of a message.
 
@@ -9,7 +9,7 @@ use gmsa_cluster::apiserver::{ApiServer, CallKind};
 use gmsa_core::{
     admission::ServiceAccount,
     causes::chain,
-    credspec::{SpecName, is_dns_label, is_dns_subdomain},
+    credspec::{SpecName, Verb, is_dns_label, is_dns_subdomain},
     diagnostic::rules,
     quote::remark,
 };
@@ -20,7 +20,7 @@ use serde_json::json;
 use time::UtcDateTime;
 use tokio::time::Instant;
 
-use crate::api::{AUDIENCE, Refusal};
+use crate::api::Refusal;
 
 /// The keys of `status.user.extra` that kube-apiserver sets for a token of a service account (Kubernetes: "Managing Service Accounts").
 const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
@@ -63,8 +63,8 @@ struct TokenReviewAnswer {
 }
 
 /// The audience of the tokens for a credential spec.
-pub fn audience(spec: &SpecName) -> String {
-    format!("{AUDIENCE}{spec}")
+pub fn audience(verb: Verb, spec: &SpecName) -> String {
+    format!("{}{spec}", verb.audience())
 }
 
 /// Asks the API server whose token it is. The tokens of one address get a share of these calls.
@@ -75,15 +75,14 @@ pub async fn review(
     api: &ApiServer,
     token: &str,
     source: Option<&str>,
-    spec: &SpecName,
+    audience: &str,
     deadline: Instant,
 ) -> Result<Caller, Refusal> {
-    let audience = audience(spec);
-    may_be_accepted(token, &audience, UtcDateTime::now())?;
+    may_be_accepted(token, audience, UtcDateTime::now())?;
     let review = json!({
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenReview",
-        "spec": {"token": token, "audiences": [&audience]},
+        "spec": {"token": token, "audiences": [audience]},
     });
     let unreadable = || unavailable("the API server's answer is not a TokenReview with a status");
     let request = Request::post("/apis/authentication.k8s.io/v1/tokenreviews")
@@ -94,7 +93,7 @@ pub async fn review(
     let answer = answer.map_err(|error| unavailable(&chain(&error)))?;
     let mut review: TokenReviewAnswer = serde_json::from_slice(answer.body()).map_err(|_| unreadable())?;
     review.status.error = review.status.error.map(|error| error.replace(token, "TOKEN"));
-    caller(&review.status, &audience)
+    caller(&review.status, audience)
 }
 
 /// Whether the API server may accept a token that says this of itself.

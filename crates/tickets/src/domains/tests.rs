@@ -13,7 +13,7 @@ const REST: &str = "user: u\n  passwordFile: /p\n";
 #[test]
 fn a_domain_is_read_with_what_it_leaves_out() {
     let text = "domains:\n- name: Contoso.com\n  controllers: [dc1.contoso.com, 'ldap://dc2.contoso.com']\n  user: ccg@contoso.com\n  \
-                passwordFile: /p\n  accounts: [WebApp1$]\n- name: b.example.\n  user: B\\u\n  passwordFile: /p\n  kdcPort: 1088\n  caFile: /c\n";
+                passwordFile: /p\n  accounts: [WebApp1$]\n  keytabs: true\n- name: b.example.\n  user: B\\u\n  passwordFile: /p\n  kdcPort: 1088\n  caFile: /c\n";
     let domains = read(text).unwrap();
     let [contoso, other] = domains.as_slice() else { unreachable!() };
     let shown: Vec<String> = contoso.controllers.iter().map(ToString::to_string).collect();
@@ -22,6 +22,7 @@ fn a_domain_is_read_with_what_it_leaves_out() {
     assert!(contoso.allows("webapp1") && !contoso.allows("other"));
     assert_eq!((other.name.as_str(), other.controllers.len(), other.kdc_port), ("b.example", 0, 1088));
     assert!(other.allows("other"));
+    assert_eq!([contoso.keytabs, other.keytabs], [true, false]);
     assert!(contoso.referrals.is_empty() && contoso.referral_of("HTTP/app.contoso.com").is_none());
 }
 

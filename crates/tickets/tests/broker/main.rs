@@ -12,6 +12,7 @@ mod attacks;
 mod controllers;
 mod dns;
 mod faults;
+mod keytabs;
 mod logon;
 mod namespaces;
 mod password_roll;

@@ -208,7 +208,7 @@ async fn a_refusal_of_the_own_realm_is_about_the_trust() {
 async fn each_refusal_of_another_realm_names_it() {
     const TRUST: &str = "ticket-referral";
     let (world, other) = northwind().await;
-    let in_words = "it does not let accounts of CONTOSO.COM in: by selective authentication, or because the trust has another direction";
+    let in_words = "it does not let accounts of CONTOSO.COM in, by selective authentication or because the trust has another direction";
     for (code, reason, why) in [
         (12, TRUST, in_words),
         (35, TRUST, in_words),

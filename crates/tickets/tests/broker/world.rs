@@ -175,9 +175,14 @@ impl World {
     }
 
     pub async fn ask_with(&self, token: &str, body: &str) -> Answer {
+        self.ask_at("/v1/tickets", token, body).await
+    }
+
+    /// Asks at this path.
+    pub async fn ask_at(&self, path: &str, token: &str, body: &str) -> Answer {
         let token = self.tokens.lock().unwrap().get(token).cloned().unwrap_or(token.to_owned());
         let bearer = format!("authorization: Bearer {token}\r\n");
-        self.send("POST /v1/tickets", &format!("{bearer}content-type: application/json\r\n"), body).await
+        self.send(&format!("POST {path}"), &format!("{bearer}content-type: application/json\r\n"), body).await
     }
 
     /// Sends any request.

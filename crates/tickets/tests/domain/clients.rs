@@ -29,14 +29,20 @@ impl WebServer {
 
     /// The same, for a service of the domain in this folder.
     pub async fn start_in(domain: &str, world: &World, service: &str) -> Self {
-        let keytab = keytab(domain, service);
+        Self::with(world, &keytab(domain, service), &[]).await
+    }
+
+    /// With the keys of this file, in this environment.
+    pub async fn with(world: &World, keytab: &str, environment: &[(&str, &str)]) -> Self {
         fs::write(root().join("tmp/negotiate.py"), include_str!("negotiate.py")).unwrap();
         let mut command = Command::new("chroot");
         command.arg(root()).args(["python3", "/tmp/negotiate.py", "10.0.0.1"]).env("KRB5_KTNAME", keytab);
+        command.envs(environment.iter().copied());
         let folder = world.temporary.path().to_owned();
         let process = Process::start("web", &folder, &mut command);
         let mut server = Self { _process: process, port: 0, world: folder };
-        server.port = until("the web server listens", async || server.log().lines().next()?.parse().ok()).await;
+        server.port =
+            until("the web server listens", async || server.log().lines().find_map(|line| line.parse().ok())).await;
         server
     }
 

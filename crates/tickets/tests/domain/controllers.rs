@@ -61,7 +61,7 @@ async fn a_kdc_that_is_silent_is_followed_by_another_and_one_that_is_hostile_giv
 }
 
 /// The same program with a clock that is so far ahead: Debian's loader starts it with its libfaketime.
-fn with_clock(command: &Command, ahead: &str) -> Command {
+pub fn with_clock(command: &Command, ahead: &str) -> Command {
     let libraries = root().join(format!("usr/lib/{ARCH}-linux-gnu"));
     let loader = fs::read_dir(&libraries).unwrap().map(|entry| entry.unwrap().path());
     let mut loader = loader.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("ld-linux-"));

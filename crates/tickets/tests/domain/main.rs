@@ -18,6 +18,7 @@ mod controllers;
 mod costs;
 mod flood;
 mod granting;
+mod keytabs;
 mod killed;
 mod memory;
 mod password_change;

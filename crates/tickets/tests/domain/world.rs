@@ -172,11 +172,16 @@ impl World {
 
     /// A token for this audience that is bound as `bound` says.
     pub async fn token(&self, service_account: &str, audience: &str, bound: Value) -> String {
+        self.token_for(service_account, audience, bound, 600).await
+    }
+
+    /// The same, for so many seconds.
+    pub async fn token_for(&self, service_account: &str, audience: &str, bound: Value, seconds: u32) -> String {
         let path = format!("/api/v1/namespaces/shop/serviceaccounts/{service_account}/token");
         let request = json!({
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenRequest",
-            "spec": {"audiences": [audience], "expirationSeconds": 600, "boundObjectRef": bound},
+            "spec": {"audiences": [audience], "expirationSeconds": seconds, "boundObjectRef": bound},
         });
         let answer = self.plane.client.create(&path, &request).await.unwrap();
         answer["status"]["token"].as_str().unwrap().to_owned()
@@ -189,11 +194,16 @@ impl World {
 
     /// What the broker answers to a token.
     pub async fn asked(&self, token: &str, spec: &str) -> std::io::Result<Answer> {
+        self.asked_at("/v1/tickets", token, spec).await
+    }
+
+    /// The same, at this path.
+    pub async fn asked_at(&self, path: &str, token: &str, spec: &str) -> std::io::Result<Answer> {
         let client =
             https::Client { name: "tickets.tickets.svc".try_into().unwrap(), ..https::Client::trusting(&self.ca) };
         let body = json!({"credentialSpec": spec}).to_string();
         let request = format!(
-            "POST /v1/tickets HTTP/1.1\r\nhost: tickets.tickets.svc\r\ncontent-type: application/json\r\nauthorization: Bearer {token}\r\n\
+            "POST {path} HTTP/1.1\r\nhost: tickets.tickets.svc\r\ncontent-type: application/json\r\nauthorization: Bearer {token}\r\n\
              content-length: {}\r\n\r\n{body}",
             body.len()
         );
@@ -213,16 +223,27 @@ impl World {
 
     /// An agent of a pod, with the pod's token. Its folder is where MIT's programs are installed.
     pub async fn agent(&self, pod: &Pod, spec: &str) -> Agent {
+        let token = self.file_of(pod, "token", &self.token_of(pod, spec).await);
+        self.agent_with(pod, &["--credential-spec", spec, "--token-file", &token])
+    }
+
+    /// A file of a pod that its agent alone reads.
+    pub fn file_of(&self, pod: &Pod, name: &str, text: &str) -> String {
+        let file = self.temporary.path().join(format!("{}.{name}", pod.name));
+        fs::write(&file, text).unwrap();
+        file.display().to_string()
+    }
+
+    /// An agent with these arguments.
+    pub fn agent_with(&self, pod: &Pod, args: &[&str]) -> Agent {
         let folder = format!("tmp/{}-{}", self.prefix, pod.name);
         let whole = root().join(&folder);
         fs::remove_dir_all(&whole).ok();
         fs::create_dir(&whole).unwrap();
-        let token = self.temporary.path().join(format!("{}.token", pod.name));
-        fs::write(&token, self.token_of(pod, spec).await).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_gmsa-tickets"));
-        command.args(["agent", "--credential-spec", spec, "--broker", "tickets.tickets.svc", "--check-interval", "3s"]);
+        command.args(["agent", "--broker", "tickets.tickets.svc", "--check-interval", "3s"]).args(args);
         command.args(["--broker-address", &self.address.to_string(), "--broker-ca", &self.ca]);
-        command.arg("--token-file").arg(token).arg("--folder").arg(&whole).env_clear();
+        command.arg("--folder").arg(&whole).env_clear();
         let process = Process::start(&format!("agent-{}", pod.name), self.temporary.path(), &mut command);
         Agent { process, whole, folder: format!("/{folder}") }
     }
@@ -288,6 +309,11 @@ impl Agent {
     /// Waits for the first tickets.
     pub async fn ready(&self) {
         until("there are tickets", async || self.file("krb5cc")).await;
+    }
+
+    /// Waits until a file is removed.
+    pub async fn file_goes(&self, name: &str) {
+        until("the file is removed", async || self.file(name).is_none().then_some(())).await;
     }
 
     /// What the agent says of its last request.
