@@ -510,7 +510,6 @@ impl State {
         (reply_key, usage): (&Key, u32),
         padata: Vec<u8>,
     ) -> Vec<u8> {
-        const REFERRAL: &str = "krbtgt/OTHER.COM";
         let etypes = asked.etypes.iter().filter_map(|etype| EncryptionType::from_number(*etype));
         let session = Key::random(etypes.clone().next().unwrap()).unwrap();
         let now = self.now();

@@ -72,7 +72,8 @@ impl Folder {
             }
             Given::Keytab(Keytab { principal, names, kvno, keytab, .. }) => {
                 // A broker that has started since, or another replica, does not know all keys.
-                let is_same = self.summary(Verb::Export).is_some_and(|former| former["principal"] == **principal);
+                let is_same =
+                    self.summary(Verb::Export).is_some_and(|former| former.get("principal") == Some(&json!(principal)));
                 let former = fs::read(self.0.join(KEYTAB)).ok().filter(|_| is_same).unwrap_or_default();
                 let keytab = decoded(keytab, "has no keytab in Base64")?;
                 let written = self.replace(KEYTAB, &with_former(&keytab, &former, (now - KEPT_FOR).to_utc()), mode);

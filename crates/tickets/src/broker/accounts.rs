@@ -170,11 +170,11 @@ impl Accounts {
         let known = || account.known(own, domain.times.pause);
         let (at_work, of, wanted, metrics) =
             (Arc::clone(&account), Arc::clone(domain), wanted.clone(), self.metrics.clone());
-        let work = async move {
+        let work = Box::pin(async move {
             let logon = at_work.renew(tries, &of, &wanted, &metrics).await;
             at_work.state.lock().remember(&logon, own);
             logon
-        };
+        });
         account.in_turn(domain, deadline, known, work).await
     }
 
@@ -196,7 +196,10 @@ impl Accounts {
         };
         let (at_work, of, wanted, metrics) =
             (Arc::clone(&account), Arc::clone(domain), wanted.clone(), self.metrics.clone());
-        let work = async move { at_work.read(&of, &wanted, true, &metrics, |secret| at_work.keys(secret, &of)).await };
+        let work =
+            Box::pin(
+                async move { at_work.read(&of, &wanted, true, &metrics, |secret| at_work.keys(secret, &of)).await },
+            );
         account.in_turn(domain, deadline, known, work).await
     }
 

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_test_support::{
     control_plane::{Process, SPECS, create_role},
     domain::{administer, prints, root, user},
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 use crate::{
     clients::WebServer,
     controllers::with_clock,
+    memory::{holds, key_in},
     world::{Pod, World, audience, of_user},
 };
 
@@ -150,9 +152,16 @@ async fn web_servers_with_the_keytab_of_their_pod_let_a_user_in() {
     let given = world.logs().lines().filter(|line| line.contains("keytabs given")).count();
     assert!(given > 0 && world.logs().contains("kvno="), "{}", world.logs());
 
-    // The file goes once the right has.
+    let whole = agent.file("keytab").unwrap();
+    assert!(!world.logs().contains(&BASE64_STANDARD.encode(&whole)[..40]));
+
+    // The file goes once the right has, and the agent keeps no key; a core would hold what it has.
     world.plane.client.delete(&format!("{ROLES}/export-web")).await.unwrap();
     agent.file_goes("keytab").await;
+    assert!(!holds(agent.process.id(), &key_in(&whole)));
+    let limits = fs::read_to_string(format!("/proc/{}/limits", agent.process.id())).unwrap();
+    let core = limits.lines().find_map(|line| line.strip_prefix("Max core file size")).unwrap();
+    assert_eq!(core.split_whitespace().collect::<Vec<_>>(), ["0", "0", "bytes"]);
 }
 
 const ROLL_HOST: &str = "webapp.roll.test";
@@ -195,7 +204,7 @@ async fn a_change_of_the_password_costs_no_client() {
     samba.arg(root()).args(["samba", "-s", "/roll/etc/smb.conf", "-F", "-M", "single"]).envs(FAKED);
     let _samba = Process::start("samba", world.temporary.path(), samba.stdin(Stdio::null()));
     until("the second domain answers", async || TcpStream::connect((ADDRESS, 636)).ok()).await;
-    let blob = base64::Engine::decode(&base64::prelude::BASE64_STANDARD, of_account("msDS-ManagedPassword").unwrap());
+    let blob = BASE64_STANDARD.decode(of_account("msDS-ManagedPassword").unwrap());
     let blob = blob.unwrap();
     // [MS-ADTS] 2.2.19: the offset of the query interval is at byte 12; it counts 100 ns.
     let at = usize::from(u16::from_le_bytes([blob[12], blob[13]]));

@@ -42,7 +42,11 @@ fn password(account: &str, reader: &str) -> Vec<u8> {
 /// Half of the AES-256 key of an account, which is the last thing in its entry of a keytab but for the version.
 fn key(account: &str) -> Vec<u8> {
     administer_keytab(account);
-    let keytab = std::fs::read(root().join("tmp/memory.keytab")).unwrap();
+    key_in(&std::fs::read(root().join("tmp/memory.keytab")).unwrap())
+}
+
+/// Half of the first AES-256 key of a keytab.
+pub fn key_in(keytab: &[u8]) -> Vec<u8> {
     // The type (18) and the length (32) of the key, before its bytes.
     let at = keytab.windows(4).position(|window| window == [0, 18, 0, 32]).unwrap() + 4;
     keytab[at..at + 16].to_vec()
@@ -56,7 +60,7 @@ fn administer_keytab(account: &str) {
 }
 
 /// Whether a process has these bytes in what it can write. The allocator reserves a gigabyte, nearly all of which is empty.
-fn holds(process: u32, needle: &[u8]) -> bool {
+pub fn holds(process: u32, needle: &[u8]) -> bool {
     let maps = BufReader::new(File::open(format!("/proc/{process}/maps")).unwrap());
     let mut memory = File::open(format!("/proc/{process}/mem")).unwrap();
     let empty = vec![0; PIECE];
