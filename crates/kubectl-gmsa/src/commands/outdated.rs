@@ -198,25 +198,18 @@ fn fix(workload: &PodOwner, pods: &Pods) -> String {
     }
     let delete = format!("kubectl delete pod --namespace {namespace} {}", names.join(" "));
     let target = target(workload);
-    let ordinal = |pod: &String| pod.rsplit('-').next().and_then(|number| number.parse::<u64>().ok());
     match workload.restart {
         Restart::OnDelete => {
-            return format!("it replaces a pod only when it is deleted (updateStrategy OnDelete): {delete}");
-        }
-        Restart::Paused => {
             return format!(
-                "it is paused, so a restart is refused: kubectl rollout resume {target} --namespace {namespace}, then kubectl rollout restart {target} --namespace {namespace}"
+                "a restart alone does not replace them (it is paused, OnDelete or has a partition): {delete}"
             );
         }
-        Restart::Partition(first) if names.iter().any(|pod| ordinal(pod) < Some(first)) => {
-            return format!("a restart leaves pods below its partition {first} alone: {delete}");
-        }
-        Restart::ReplacesPods | Restart::Partition(_) if pods.are_restarted => {
+        Restart::ReplacesPods if pods.are_restarted => {
             return format!(
                 "it was restarted, and its pods are being replaced: kubectl rollout status {target} --namespace {namespace}"
             );
         }
-        Restart::ReplacesPods | Restart::Partition(_) => {
+        Restart::ReplacesPods => {
             return format!("kubectl rollout restart {target} --namespace {namespace}");
         }
         Restart::Impossible => {}
@@ -256,12 +249,8 @@ enum Restart {
     /// It has none.
     Impossible,
     ReplacesPods,
-    /// It replaces a pod only after the pod is deleted.
+    /// It replaces some pods only after they are deleted: paused, `OnDelete`, or a partition.
     OnDelete,
-    /// It is refused while the Deployment is paused.
-    Paused,
-    /// It leaves pods with a lower number alone.
-    Partition(u64),
 }
 
 /// The owner of a pod (the Deployment, not its `ReplicaSet`), and whether the pod is older than the last restart, so it is being
@@ -283,13 +272,10 @@ async fn owner_of(world: &World, pod: &ClusterPod) -> Result<(PodOwner, bool), N
     };
     let mut owner = PodOwner { namespace: namespace.to_owned(), kind, name, restart: Restart::Impossible };
     let Some(read) = read else { return Ok((owner, false)) };
-    owner.restart = match read.partition() {
-        _ if !read.kind.rolls_out() => Restart::Impossible,
-        _ if read.replaces_on_delete() => Restart::OnDelete,
-        _ if read.is_paused() => Restart::Paused,
-        0 => Restart::ReplacesPods,
-        partition => Restart::Partition(partition),
-    };
+    if read.kind.rolls_out() {
+        let is_on_delete = read.is_paused() || read.replaces_on_delete() || read.partition() > 0;
+        owner.restart = if is_on_delete { Restart::OnDelete } else { Restart::ReplacesPods };
+    }
     let template = read.of_template().unwrap_or_default();
     Ok((owner, restarted_at(&template) != restarted_at(&pod.object.metadata)))
 }

@@ -47,18 +47,12 @@ struct Versions {
     unknown: Option<String>,
 }
 
-/// The webhook is configured by URL, not by a Service of the cluster.
-#[derive(Debug, thiserror::Error)]
-#[error("called at {0}, outside of the cluster's Services: its path /info says its version")]
-struct AtUrl(String);
-
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let (plugin, found) = (env!("CARGO_PKG_VERSION"), block_on(webhook(connection)));
     let unknown = found.as_ref().err().map(|error| causes::chain(error.as_ref()));
     let shown = match (&found, &unknown) {
-        (Err(error), Some(why)) if !error.is::<AtUrl>() => format!("unknown: {why}"),
-        (_, Some(why)) => why.clone(),
-        (found, None) => found.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", "),
+        (Ok(found), _) => found.join(", "),
+        (Err(_), why) => format!("unknown: {}", why.as_deref().unwrap_or_default()),
     };
     let table = || format!("plugin   {plugin}\nwebhook  {}\n", one_line(&shown));
     let body = Versions { plugin, webhook: found.unwrap_or_default(), unknown };
@@ -72,7 +66,8 @@ async fn webhook(connection: &Connection) -> anyhow::Result<Vec<String>> {
         let of_pods = webhooks.find(|found| found.is_of_pods()).context("no GMSA webhook is installed")?;
         let client = &of_pods.webhook.client_config;
         let Some(service) = &client.service else {
-            return Err(AtUrl(client.url.clone().unwrap_or_default()).into());
+            let url = client.url.as_deref().unwrap_or_default();
+            bail!("called at {url}, outside of the cluster's Services: its path /info says its version");
         };
         let found = versions(&world, service).await?;
         ensure!(!found.is_empty(), "no replica of {}/{} is ready", service.namespace, service.name);

@@ -35,6 +35,11 @@ pub fn is_of_gmsa(name: &str) -> bool {
     name.contains("gmsa")
 }
 
+/// The kind of the configurations of mutating, or of validating webhooks.
+pub fn kind(mutating: bool) -> &'static str {
+    if mutating { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" }
+}
+
 /// Every webhook for GMSA of the configurations of one kind.
 pub fn configured(mutating: bool, configurations: Vec<Configuration>) -> Vec<Configured> {
     let mut found = Vec::new();
@@ -68,11 +73,6 @@ fn changed_by(configuration: &ObjectMeta, webhook: &ValidatingWebhook) -> Vec<St
 }
 
 impl Configured {
-    /// The kind of the configuration.
-    pub fn kind(&self) -> &'static str {
-        if self.mutating { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" }
-    }
-
     /// The name of the configuration.
     pub fn configuration(&self) -> &str {
         self.name.split_once('/').map_or("", |(configuration, _)| configuration)

@@ -76,7 +76,7 @@ impl LiveCluster {
         object: &impl Serialize,
     ) -> anyhow::Result<T> {
         let error = match self.post(collection, object).await {
-            Err(error) if is_outcome_unknown(&error) => error,
+            Err(error) if error.downcast_ref().is_some_and(CallError::is_outcome_unknown) => error,
             result => return result,
         };
         self.find(&format!("{collection}/{name}")).await.ok().flatten().ok_or(error)
@@ -135,9 +135,4 @@ impl LiveCluster {
         let answer = answer.map_err(|error| self.located(error))?;
         Ok(String::from_utf8_lossy(&answer).into_owned())
     }
-}
-
-/// Whether a failed request may have taken effect.
-fn is_outcome_unknown(error: &anyhow::Error) -> bool {
-    error.downcast_ref().is_some_and(CallError::is_outcome_unknown)
 }

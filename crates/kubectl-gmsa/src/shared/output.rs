@@ -23,14 +23,13 @@ use serde::Serialize;
 mod code;
 pub mod grants;
 pub mod json;
-mod style;
 pub mod table;
 
 pub use gmsa_core::quote::first_five;
-pub use style::Style;
+pub use table::Style;
 
 /// The result of a command. Its number is the exit code. Checks and reports have it from [`Outcome::of`]; a command that answers one
-/// question (`can`, `who-can`, `explain`, `grant`, `credspec new`) chooses it. `probe` has [`Outcome::Incomplete`] too where it leaves pods behind.
+/// question (`who-can`, `explain`, `grant`, `credspec new`) chooses it. `probe` has [`Outcome::Incomplete`] too where it leaves pods behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// No findings, or only below `--fail-on`: notes, by default.

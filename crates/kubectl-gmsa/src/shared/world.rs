@@ -19,9 +19,12 @@ use gmsa_cluster::{
 };
 use gmsa_core::admission::Webhook;
 use k8s_openapi::{api::core::v1::Node, jiff::Timestamp};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{
+    Serialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use serde_json::{
-    Value,
+    Value, json,
     value::{RawValue, to_raw_value},
 };
 use tokio::sync::OnceCell;
@@ -118,15 +121,6 @@ enum ApiServerState {
     Answers,
     /// The first request timed out after this time: no other request is sent.
     Silent(Duration),
-}
-
-/// The facts about a Secret.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SecretFacts {
-    /// Whether it has the field `immutable`. Its value is not read: `false` counts too.
-    #[serde(default)]
-    pub is_immutable: bool,
 }
 
 /// The paths of the configurations of webhooks.
@@ -276,18 +270,14 @@ impl World {
         answer.map(Option::flatten).transpose()
     }
 
-    /// The facts about a Secret; `None` if it does not exist. Only metadata is read: its managed fields show whether `immutable` is
-    /// set, without values.
-    pub async fn secret(&self, namespace: &str, name: &str) -> Read<Option<SecretFacts>> {
+    /// Whether a Secret exists. Only its metadata is read.
+    pub async fn has_secret(&self, namespace: &str, name: &str) -> Read<bool> {
         let path = format!("/api/v1/namespaces/{namespace}/secrets/{name}");
         let answered = self.once(GET, &path, async |live| {
-            let Some(metadata) = live.metadata::<Value>(&path).await? else { return Ok(Vec::new()) };
-            let managed = metadata.pointer("/metadata/managedFields").and_then(Value::as_array);
-            let sets = |entry: &Value| entry.pointer("/fieldsV1/f:immutable").is_some();
-            let is_immutable = managed.into_iter().flatten().any(sets);
-            Ok(vec![to_raw_value(&SecretFacts { is_immutable })?])
+            let found = live.metadata::<IgnoredAny>(&path).await?;
+            Ok(Vec::from_iter(found.map(|_| to_raw_value(&json!({}))).transpose()?))
         });
-        one(GET, &path, &*answered.await?)
+        Ok(one::<Value>(GET, &path, &*answered.await?)?.is_some())
     }
 
     /// Plain text, such as a log or the metrics that a pod serves.

@@ -2,7 +2,7 @@
 
 use super::install::installer_of;
 use crate::shared::{rules, unread::Read, world::World};
-use gmsa_cluster::kubernetes_version::{is_at_least, numbers};
+use gmsa_cluster::kubernetes_version::numbers;
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 use k8s_openapi::apimachinery::pkg::version::Info;
 
@@ -14,42 +14,40 @@ const OLDEST: u32 = 25;
 /// The first minor version in which the chart uses match conditions, because they are on by default.
 pub(super) const MATCH_CONDITIONS: u32 = 28;
 
-pub(super) async fn check(world: &World) -> Read<Vec<Check>> {
+/// The version; before an installation also whether the chart installs on it.
+pub(super) async fn check(world: &World, is_installed: bool) -> Read<Vec<Check>> {
     let version = world.get::<Info>("/version").await?.git_version;
-    let is_new = is_at_least(&version, MATCH_CONDITIONS);
-    let version = if version.is_empty() { "of unknown version" } else { &version };
-    if is_new {
-        return Ok(vec![Check::pass(API_SERVER, format!("answers, {version}"))]);
+    let upgrade = "Upgrade the cluster to 1.28 or later";
+    let fix = if !is_installed {
+        format!("{upgrade}, or read \"Older clusters\" in docs/install.md first.")
+    } else if let Some(installer) = installer_of(world).await {
+        format!("{upgrade}, then run {}.", installer.restore())
+    } else {
+        format!("{upgrade}.")
+    };
+    Ok(vec![judged(&version, is_installed, fix)])
+}
+
+fn judged(version: &str, is_installed: bool, fix: String) -> Check {
+    let known = numbers(version);
+    if known.is_none() && !is_installed {
+        let text = format!("could not be checked: {version:?} is not a version of Kubernetes");
+        return Check::breach(API_SERVER, &rules::NOT_CHECKED, text);
+    }
+    if known.is_none_or(|known| known >= (1, MATCH_CONDITIONS)) {
+        let version = if version.is_empty() { "of unknown version" } else { version };
+        return Check::pass(API_SERVER, format!("answers, {version}"));
+    }
+    if known < Some((1, OLDEST)) && !is_installed {
+        let text = format!("{version} is older than 1.{OLDEST}, the oldest that the chart installs on");
+        return Check::breach(API_SERVER, &rules::KUBERNETES_VERSION, text);
     }
     let text = format!(
         "{version} has no match conditions: pods of all namespaces but kube-system and the webhook's own wait for the webhook"
     );
-    let restore = installer_of(world).await.map(|installer| format!(", then run {}", installer.restore()));
-    let fix = format!("Upgrade the cluster to 1.28 or later{}.", restore.unwrap_or_default());
-    let older = Diagnostic::new(&rules::KUBERNETES_VERSION, text).with_severity(Severity::Note);
-    Ok(vec![Check::found(API_SERVER, older.with_fix(fix))])
-}
-
-/// Whether the chart installs on this version.
-pub(super) fn installable(text: &str) -> Check {
-    let Some(version) = numbers(text) else {
-        let text = format!("could not be checked: {text:?} is not a version of Kubernetes");
-        return Check::breach(API_SERVER, &rules::NOT_CHECKED, text);
-    };
-    if version >= (1, MATCH_CONDITIONS) {
-        return Check::pass(API_SERVER, format!("answers, {text}"));
-    }
-    if version >= (1, OLDEST) {
-        let text = format!("{text} has no match conditions: the webhook is asked about every pod");
-        let fix = "Upgrade the cluster to 1.28 or later, or read \"Older clusters\" in docs/install.md first.";
-        let older = Diagnostic::new(&rules::KUBERNETES_VERSION, text).with_severity(Severity::Warning).with_fix(fix);
-        return Check::found(API_SERVER, older);
-    }
-    Check::breach(
-        API_SERVER,
-        &rules::KUBERNETES_VERSION,
-        format!("{text} is older than 1.{OLDEST}, the oldest that the chart installs on"),
-    )
+    let severity = if is_installed { Severity::Note } else { Severity::Warning };
+    let older = Diagnostic::new(&rules::KUBERNETES_VERSION, text).with_severity(severity);
+    Check::found(API_SERVER, older.with_fix(fix))
 }
 
 #[cfg(test)]
@@ -70,7 +68,7 @@ mod tests {
             ("", Some((Severity::Warning, "not-checked"))),
             ("latest", Some((Severity::Warning, "not-checked"))),
         ] {
-            let found = installable(text).result.err().map(|found| (found.severity, found.rule.id));
+            let found = judged(text, false, String::new()).result.err().map(|found| (found.severity, found.rule.id));
             assert_eq!(found, complaint, "{text}");
         }
     }

@@ -111,10 +111,7 @@ fn failed(
                 let remedy = Remedy::new("Correct the call of /mutate first.");
                 because(about, "/mutate is called first, and fails", remedy)
             }
-            _ if ["no endpoints available", "not found"].iter().any(|words| message.contains(words)) => {
-                of_names(&rules::WEBHOOK_UNREACHABLE)
-            }
-            _ => Check::breach(about, &rules::WEBHOOK_UNREACHABLE, text),
+            _ => of_names(&rules::WEBHOOK_UNREACHABLE),
         },
         (Some(name), _) => other(name, "cannot be called"),
         (None, Some(name)) if is_ours(name) => {

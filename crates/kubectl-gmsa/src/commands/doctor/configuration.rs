@@ -15,7 +15,7 @@ use super::{
     install::{has_kubernetes, installer_of, is_ours},
 };
 use crate::shared::{
-    configured::Configured,
+    configured::{Configured, kind},
     installer::Installer,
     output::first_five,
     rules,
@@ -47,11 +47,6 @@ pub(super) async fn checks(world: &World) -> Read<Vec<Check>> {
     Ok([true, false].into_iter().flat_map(of_kind).collect())
 }
 
-/// The kind of the configurations of mutating, or of validating webhooks.
-fn kind(mutating: bool) -> &'static str {
-    if mutating { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" }
-}
-
 fn missing(mutating: bool, installer: Option<&Installer>) -> Check {
     let kind = kind(mutating);
     let missing = Diagnostic::new(&rules::WEBHOOK_MISSING, format!("no {kind} sends pods to a GMSA webhook"));
@@ -69,21 +64,9 @@ fn duplicates(mutating: bool, webhooks: &[&Configured]) -> Vec<Check> {
     let twice = by_name.values().filter(|same| same.len() > 1).map(|same| {
         let names = first_five(same.iter().map(|found| &found.name));
         let text = format!("{} {}s of several installations are for GMSA: {names}", same.len(), kind(mutating));
-        Check::found(CONFIGURATION, Diagnostic::new(&rules::WEBHOOK_DUPLICATE, text).with_fix(uninstalled(same)))
+        Check::breach(CONFIGURATION, &rules::WEBHOOK_DUPLICATE, text)
     });
     twice.collect()
-}
-
-/// The remedy for several installations.
-fn uninstalled(same: &[&Configured]) -> String {
-    let commands: Vec<String> = same
-        .iter()
-        .map(|found| match &found.installer {
-            Installer::Helm { release, namespace, .. } => format!("`helm uninstall {release} -n {namespace}`"),
-            _ => format!("`kubectl delete` of the manifest of {}, without its custom resource", found.configuration()),
-        })
-        .collect();
-    format!("All of them must admit a Pod. Keep one, and uninstall the others: {}.", commands.join(" or "))
 }
 
 /// The checks of one webhook.
@@ -148,7 +131,7 @@ fn restored(of: &Configured) -> String {
     let present = selectors.iter().filter(|(_, selector)| selector.is_some());
     let removals = present.map(|(field, _)| json!({"op": "remove", "path": pointer(field)}));
     let patch = Value::Array(std::iter::once(test).chain(removals).collect());
-    let (kind, name) = (of.kind().to_lowercase(), of.configuration());
+    let (kind, name) = (kind(of.mutating).to_lowercase(), of.configuration());
     let apply = of.installer.restore();
     // A hostile API server may return names that a real one refuses.
     match shell::json(&patch.to_string()).filter(|_| is_dns_subdomain(name)) {

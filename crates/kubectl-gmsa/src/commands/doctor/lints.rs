@@ -39,7 +39,7 @@ pub(super) static LINTS: [Lint; 14] = [
         about: api_server::API_SERVER,
         what: "whether it answers, and its version",
         reads: &[reads::VERSION, reads::WEBHOOKS, reads::DEPLOYMENTS],
-        run: |world, _| Box::pin(api_server::check(world)),
+        run: |world, _| Box::pin(api_server::check(world, true)),
     },
     Lint {
         about: crd::CRD,

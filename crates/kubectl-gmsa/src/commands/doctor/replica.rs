@@ -14,11 +14,11 @@ use crate::shared::{
     rules::{self, Names},
     unread::{Read, Unread},
     webhook::{argument, arguments, image, metrics},
-    world::{SecretFacts, World},
+    world::World,
 };
 use gmsa_core::{
     admission::ServiceAccount,
-    credspec::{GROUP, PLURAL, is_dns_label, is_dns_subdomain},
+    credspec::{GROUP, PLURAL},
     diagnostic::{Check, Diagnostic, Severity},
 };
 
@@ -39,8 +39,9 @@ pub(super) async fn checks(
         let answer = may(world, Some(&account), &permission).await;
         (permission, answer)
     };
-    let exists =
-        async |(namespace, name): (&str, &str)| (format!("{namespace}/{name}"), world.secret(namespace, name).await);
+    let exists = async |(namespace, name): (&str, &str)| {
+        (format!("{namespace}/{name}"), world.has_secret(namespace, name).await)
+    };
     // Whether its service account has the permissions that it needs, and whether its Secrets exist.
     let (metrics, answers, secrets) = tokio::join!(
         metrics(world, namespace, name, pod),
@@ -71,11 +72,8 @@ pub(super) async fn checks(
     checks.extend(secrets.iter().filter_map(|(secret, read)| {
         let restore = installer.map(Installer::restore).filter(|_| own_secrets.contains(secret));
         match read {
-            Ok(Some(SecretFacts { is_immutable: true })) if own_secrets.contains(secret) => {
-                Some(immutable(secret, restore.as_deref()))
-            }
-            Ok(Some(_)) => None,
-            Ok(None) => {
+            Ok(true) => None,
+            Ok(false) => {
                 let missing = Diagnostic::new(&rules::SECRET_MISSING, format!("{secret} does not exist"));
                 let again = restore.map(|restore| format!("{restore} creates it again, and the webhook fills it in."));
                 Some(Check::found(SECRET, Diagnostic { fix: again, ..missing }))
@@ -141,18 +139,6 @@ fn secrets<'p>(namespace: &'p str, pod: &'p Pod) -> BTreeSet<(&'p str, &'p str)>
         Some((namespace, secret.secret_name.as_deref()?))
     });
     mounted.chain(own_secrets(pod)).collect()
-}
-
-/// The finding on an immutable Secret, which certificate renewal cannot change.
-fn immutable(secret: &str, restore: Option<&str>) -> Check {
-    let text = format!("{secret} is immutable: the webhook cannot renew its certificate");
-    let found = Diagnostic::new(&rules::SECRET_MISSING, text);
-    let (namespace, name) = secret.split_once('/').unwrap_or_default();
-    let restore = restore.filter(|_| is_dns_label(namespace) && is_dns_subdomain(name));
-    let fix = restore.map(|restore| {
-        format!("`kubectl delete secret {name} -n {namespace}`, then {restore}, which creates it again.")
-    });
-    Check::found(SECRET, Diagnostic { fix, ..found })
 }
 
 /// Whether the webhook's own service account has the permissions that it needs.

@@ -28,9 +28,6 @@ use gmsa_core::{
 pub(super) const WEBHOOK: &str = "webhook";
 pub(super) const WORKLOADS: &str = "workloads";
 
-/// The most workloads that get their own line.
-const MOST: usize = 100;
-
 /// A check for each workload that has a problem, or one for all.
 pub(super) async fn check(world: &World, asked: &DoctorInput) -> Read<Vec<Check>> {
     let narrowed = narrowed(world, asked).await;
@@ -57,34 +54,21 @@ pub(super) async fn check(world: &World, asked: &DoctorInput) -> Read<Vec<Check>
     checks.extend(unread_nodes.filter(|_| have_pods).map(|unread| unread.check(WORKLOADS)));
     let unparsed = workloads.iter().filter_map(WorkloadTree::unparsed);
     checks.extend(unparsed.map(|cause| because(WORKLOADS, &cause, Remedy::newer())));
-    let mut broken: Vec<Diagnostic> = Vec::new();
     // ReplicaSets make the pods of a Deployment, and Jobs those of a CronJob: without these lists the pods are unknown.
-    let is_known = |workload: &&WorkloadTree| {
-        workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below))
+    let is_known = |workload: &WorkloadTree| {
+        workload.template.pod().is_some()
+            && workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below))
     };
-    for workload in workloads.iter().filter(is_known).filter(|workload| workload.template.pod().is_some()) {
-        let found = worst::cause(workload, &nodes, &events).map(|found| match &specs {
+    for workload in workloads {
+        let missing = || without_spec(workload, specs.as_ref().ok()?);
+        let cause = is_known(workload).then(|| worst::cause(workload, &nodes, &events)).flatten();
+        let found = match cause {
             // The webhook denies the permission before it looks for the credential spec.
-            Ok(specs) if *found.rule == rules::NOT_AUTHORIZED => without_spec(workload, specs).unwrap_or(found),
-            _ => found,
-        });
-        broken.extend(found.map(|found| Diagnostic { object: workload.title(), ..found }));
-    }
-    // Running pods keep their contents, so they do not show this.
-    if let Ok(specs) = &specs {
-        let others = workloads.iter().filter(|workload| broken.iter().all(|found| found.object != workload.title()));
-        let missing: Vec<Diagnostic> = others.filter_map(|workload| without_spec(workload, specs)).collect();
-        broken.extend(missing);
-    }
-    let more = broken.len().saturating_sub(MOST);
-    broken.truncate(MOST);
-    checks.extend(broken.into_iter().map(|found| Check::found(WORKLOADS, found)));
-    if more > 0 {
-        checks.push(Check::breach(
-            WORKLOADS,
-            &rules::PODS_MISSING,
-            format!("{more} more workloads lack pods, or have pods that do not run"),
-        ));
+            Some(found) if *found.rule == rules::NOT_AUTHORIZED => missing().or(Some(found)),
+            // Running pods keep their contents, so they do not show that it is missing.
+            found => found.or_else(missing),
+        };
+        checks.extend(found.map(|found| Check::found(WORKLOADS, Diagnostic { object: workload.title(), ..found })));
     }
     if checks.is_empty() {
         checks.push(Check::pass(
@@ -108,7 +92,7 @@ fn without_spec(workload: &WorkloadTree, specs: &[Value]) -> Option<Diagnostic> 
     let kept = if is_of_windows { "pods that run keep theirs" } else { "pods that run lose their tickets" };
     let text = format!("cred spec {spec} does not exist: {kept}, and new ones are refused");
     let names = Names { spec: Some(&spec), ..Names::default() };
-    Some(Diagnostic { object: workload.title(), ..rules::found(&rules::SPEC_MISSING, text, &names) })
+    Some(rules::found(&rules::SPEC_MISSING, text, &names))
 }
 
 /// A check of the Deployment behind each Service of a webhook.

@@ -4,6 +4,7 @@ use std::{
     borrow::Cow,
     collections::{BTreeSet, HashMap},
     fmt::Write as _,
+    io::{self, IsTerminal as _},
 };
 
 use crate::shared::rules;
@@ -12,7 +13,43 @@ use gmsa_core::{
     quote::{self, lines, one_line},
 };
 
-use super::{Folded, ReportRow, Style, also, file, left_out, sentence};
+use super::{Folded, ReportRow, also, file, left_out, sentence};
+
+/// Colour on a terminal.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    colour: bool,
+}
+
+impl Style {
+    pub const PLAIN: Self = Self { colour: false };
+
+    /// Colour if standard output is a terminal, unless `NO_COLOR` is set. A Windows console has to be switched to colour; if that fails,
+    /// the text is plain.
+    pub fn of_terminal() -> Self {
+        let wanted = io::stdout().is_terminal() && !anstyle_query::no_color() && anstyle_query::term_supports_color();
+        Self { colour: wanted && anstyle_query::windows::enable_ansi_colors() != Some(false) }
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// The text in the colour of the severity; `None` for a pass.
+    fn level(self, severity: Option<Severity>, text: &str) -> String {
+        let code = match severity {
+            None => "32",
+            Some(Severity::Note) => "36",
+            Some(Severity::Warning) => "33",
+            Some(Severity::Error) => "31",
+        };
+        self.paint(code, text)
+    }
+
+    fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+}
 
 /// A table of these columns.
 pub fn table<const COLUMNS: usize>(head: [&str; COLUMNS], rows: &BTreeSet<[String; COLUMNS]>) -> String {
@@ -141,18 +178,15 @@ pub fn checks(checks: &[Check], style: Style) -> String {
     let width = checks.iter().map(|check| check.about.len()).max().unwrap_or(0);
     let row = |check: &Check| {
         let (mark, about) = (style.level(check.severity(), status(check)), check.about);
-        // The mark has four letters.
-        let indent = width + 8;
-        let wrapped = |text: &str, more: usize| wrapped(&one_line(text), indent + more, style.columns);
         match &check.result {
-            Ok(text) => format!("{mark}  {about:width$}  {}\n", wrapped(&shortened(text), 0)),
+            Ok(text) => format!("{mark}  {about:width$}  {}\n", one_line(&shortened(text))),
             Err(found) => {
-                let head = format!("{} [{}]", shortened(&sentence(found)), found.rule.id);
-                let head = format!("{mark}  {about:width$}  {}\n", wrapped(&head, 0));
+                let text = format!("{} [{}]", shortened(&sentence(found)), found.rule.id);
+                let head = format!("{mark}  {about:width$}  {}\n", one_line(&text));
                 match found.remedy() {
                     // A step that is not reached has no remedy.
                     "" => head,
-                    remedy => format!("{head}      {:width$}  -> {}\n", "", wrapped(remedy, 3)),
+                    remedy => format!("{head}      {:width$}  -> {}\n", "", one_line(remedy)),
                 }
             }
         }
@@ -163,33 +197,6 @@ pub fn checks(checks: &[Check], style: Style) -> String {
 /// Cuts a message of another program, which can be as long as an object, to the length in the log.
 fn shortened(text: &str) -> Cow<'_, str> {
     quote::shorten(text, quote::MESSAGE)
-}
-
-/// Wraps the text for a terminal of this many columns, with every line indented by `indent`. A command in backquotes is one word, so that
-/// it can be copied.
-fn wrapped(text: &str, indent: usize, columns: Option<usize>) -> String {
-    const NARROWEST: usize = 30;
-    let Some(room) = columns.and_then(|columns| columns.checked_sub(indent)).filter(|room| *room >= NARROWEST) else {
-        return text.to_owned();
-    };
-    let (mut out, mut used, mut in_command) = (String::new(), 0, false);
-    for word in text.split(' ') {
-        let length = word.chars().count();
-        if used > 0 {
-            if in_command || used + 1 + length <= room {
-                out.push(' ');
-                used += 1;
-            } else {
-                out.push('\n');
-                out.extend(std::iter::repeat_n(' ', indent));
-                used = 0;
-            }
-        }
-        out.push_str(word);
-        used += length;
-        in_command ^= word.matches('`').count() % 2 == 1;
-    }
-    out
 }
 
 /// A line for each check that fails.
@@ -222,15 +229,5 @@ mod tests {
         let printed = checks(&[about(Ok(long)), about(Err(found.clone()))], Style::PLAIN);
         assert_eq!(printed, format!("pass  pod  {cut}\nfail  pod  {cut} [not-started]\n           -> Do it.\n"));
         assert_eq!(failing(&[about(Err(found))]), [format!("pod: {cut}\n")]);
-    }
-
-    #[test]
-    fn what_a_terminal_would_wrap_is_indented_and_commands_stay_whole() {
-        let text = "one two three four five six seven: `kubectl get pods -n shop` says why";
-        let lines = "one two three four five six\n    seven: `kubectl get pods -n shop`\n    says why";
-        assert_eq!(wrapped(text, 4, Some(34)), lines);
-        for columns in [None, Some(20)] {
-            assert_eq!(wrapped(text, 4, columns), text);
-        }
     }
 }

@@ -169,14 +169,6 @@ fn unreachable(names: &Names<'_>) -> Option<Fix> {
             .map_or_else(|| "NAME.NAMESPACE.svc".to_owned(), |(namespace, name)| format!("{name}.{namespace}.svc"));
         return Some(Fix::run(remedy.replace("NAME.NAMESPACE.svc", &name)));
     }
-    let (namespace, _) = webhook?;
-    if said.contains("no endpoints available") {
-        // The API server does not validate the Service in a configuration.
-        let namespace = if is_dns_label(namespace) { namespace } else { "NAMESPACE" };
-        return Some(Fix::run(format!(
-            "No Pod of the webhook is ready: `kubectl get pods -n {namespace}`. The lines `webhook` and `service` say why."
-        )));
-    }
     let restore = installer.filter(|_| is_gone)?.restore();
     Some(Fix::run(format!("{restore} creates the Service again.")))
 }

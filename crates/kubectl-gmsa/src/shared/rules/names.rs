@@ -64,8 +64,8 @@ impl<'n> Names<'n> {
 
     /// The names in a denial of this pod.
     pub fn of_denied(denial: &'n Denial, pod: &'n Pod, namespace: &'n str) -> Self {
-        let (pod, service_account, namespace) = (Some(pod), Some(pod.service_account()), Some(namespace));
-        Self { pod, service_account, namespace, ..Self::of_denial(denial) }
+        let service_account = Some(pod.service_account());
+        Self { namespace: Some(namespace), service_account, pod: Some(pod), ..Self::of_denial(denial) }
     }
 
     /// The names in a refusal, in a line of this program, or in the output of `kubectl describe pod`.

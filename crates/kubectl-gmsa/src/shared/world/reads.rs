@@ -129,7 +129,7 @@ const OTHERS: [(&str, &str); 16] = [
     ("version", "gitVersion"),
     ("namespaces", ""),
     ("serviceaccounts", ""),
-    ("secrets", "isImmutable"),
+    ("secrets", ""),
     (
         "nodes",
         "spec/taints spec/unschedulable status/conditions status/nodeInfo/operatingSystem status/nodeInfo/kubeletVersion",
