@@ -202,8 +202,11 @@ async fn until_running(
             return Ok(Some(Err(cause)));
         }
         progress::doing(&format!("waiting until pod {namespace}/{name} runs: {}", pod.phase()));
-        let text = || format!("its container does not run after {} s", limit.as_secs());
-        Ok(is_over.then(|| Err(Check::breach(POD, &rules::NOT_STARTED, text()))))
+        if is_over {
+            let text = format!("its container does not run after {} s", limit.as_secs());
+            return Ok(Some(Err(Check::breach(POD, &rules::NOT_STARTED, text))));
+        }
+        Ok(None)
     })
     .await
 }

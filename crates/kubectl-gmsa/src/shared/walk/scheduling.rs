@@ -99,14 +99,14 @@ impl Seen<'_> {
                 let gone = format!("the pod is on {name}, which does not exist any more");
                 Diagnostic::new(&rules::NODE_NOT_READY, gone).with_fix(GONE)
             }
-            Some(Ok(Some(node))) => match self.on_node(name, node) {
-                Some(found) => found,
-                None => {
+            Some(Ok(Some(node))) => {
+                let Some(found) = self.on_node(name, node) else {
                     let build = node.metadata.labels.as_ref().and_then(|labels| labels.get(LABEL));
                     let build = build.map(|build| format!(", which is of {build}")).unwrap_or_default();
                     return Check::pass(SCHEDULING, format!("on {name}{build}"));
-                }
-            },
+                };
+                found
+            }
             Some(Err(unread)) => return unread.check(SCHEDULING),
             None => return Check::pass(SCHEDULING, format!("on {name}")),
         };
