@@ -120,7 +120,7 @@ impl<'p> Program<'p> {
         let token = self.mount_at(file);
         faults.extend(match &token {
             None => Some(error(part, format!("the agent mounts no volume at {file}, where it reads its token"))),
-            Some((mount, name)) => self.wrong_token(mount, name, volume_of(mount)),
+            Some((mount, name)) => self.wrong_token(mount, name, volume_of(mount).as_ref()),
         });
         let folder = self.flag("folder").unwrap_or(FOLDER);
         let tickets = self.mount_at(folder).map(|(mount, _)| mount);
@@ -158,8 +158,8 @@ impl<'p> Program<'p> {
     }
 
     /// The fault of the token of this name, in a mounted volume, that the agent shows.
-    fn wrong_token(&self, mount: &Part<'_>, name: &str, volume: Option<Part<'_>>) -> Option<Fault> {
-        let sources = volume.iter().flat_map(|volume| volume.list("projected/sources"));
+    fn wrong_token(&self, mount: &Part<'_>, name: &str, volume: Option<&Part<'_>>) -> Option<Fault> {
+        let sources = volume.into_iter().flat_map(|volume| volume.list("projected/sources"));
         let mut tokens = sources.map(|source| source.below("serviceAccountToken"));
         let Some(token) = tokens.find(|token| token.has("path") && token.text("path") == name) else {
             let text = "the volume has no projected service account token with the path";
