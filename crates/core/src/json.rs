@@ -341,6 +341,17 @@ impl Visitor<'_> for FlagVisitor {
     }
 }
 
+/// The bytes of a JSON text that are in no string, each with its place. The quotes are among them.
+pub fn structure(json: &str) -> impl Iterator<Item = (usize, u8)> {
+    let (mut is_text, mut is_escaped) = (false, false);
+    json.bytes().enumerate().filter(move |(_, byte)| {
+        let was_text = is_text;
+        is_text ^= *byte == b'"' && !is_escaped;
+        is_escaped = is_text && *byte == b'\\' && !is_escaped;
+        !(was_text && is_text)
+    })
+}
+
 /// Says what is wrong with `part` of `whole` and where in `whole`, without the value that serde quotes.
 pub(crate) fn explain(error: &serde_json::Error, part: &str, whole: &str) -> String {
     let text = error.to_string();

@@ -44,7 +44,7 @@ pub mod causes;
 pub mod credspec;
 pub mod diagnostic;
 pub mod duration;
-mod json;
+pub mod json;
 pub mod node_affinity;
 pub mod pointer;
 pub mod quote;

@@ -37,7 +37,7 @@ impl<'a> Field<'a> {
     }
 
     fn expected(&self, what: &str) -> Diagnostic {
-        self.problem(&format!("expected {what}, found {}", describe(self.value.to_string().as_bytes())))
+        self.problem(&format!("expected {what}, found {}", describe(&self.value.to_string())))
     }
 
     #[must_use]

@@ -1,15 +1,18 @@
-//! A value of a text, and the line of every value in it, in about as many bytes as the text has.
+//! A value of a text, and the line of every value in it.
 //!
-//! Invariants: a node holds its value as JSON, in the order of the text, and the lines as differences, mostly a byte each; no tree is
-//! kept, which takes some forty times the memory. The last of two equal keys counts, with its line.
+//! Invariants: a node holds its value as JSON, in the order of the text, and four bytes for each line; no tree is kept, which takes some
+//! forty times the memory. The last of two equal keys counts, with its line.
 
 use std::{
     collections::{HashMap, HashSet},
-    fmt,
+    fmt, iter,
 };
 
-use gmsa_core::quote::{NAME, quoted};
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use gmsa_core::{
+    json::structure,
+    quote::{NAME, quoted},
+};
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Value, value::RawValue};
 use serde_saphyr::Spanned;
 
@@ -23,11 +26,10 @@ pub(super) struct YamlNode {
 /// A value without its own line.
 #[derive(Clone, Debug, Default)]
 struct NodeContents {
-    json: Vec<u8>,
-    /// The lines of the values in it, each behind the values that hold it: the first as it is, the others as differences to the one before.
-    lines: Vec<u8>,
-    /// The last of these lines.
-    last: u64,
+    /// Without white space.
+    json: String,
+    /// The lines of the values in it, each before those of the values in that one.
+    lines: Vec<u32>,
     /// The first fault that the parser does not see.
     fault: Option<Box<NodeFault>>,
 }
@@ -41,17 +43,17 @@ pub(super) struct NodeFault {
 impl YamlNode {
     /// A value that is in no file.
     pub fn of_value(value: &Value) -> Self {
-        Self { line: 1, contents: NodeContents { json: value.to_string().into_bytes(), ..NodeContents::default() } }
+        Self { line: 1, contents: NodeContents { json: value.to_string(), ..NodeContents::default() } }
     }
 
     /// How much memory its value and its lines take, in bytes.
     pub fn held(&self) -> usize {
-        self.contents.json.capacity() + self.contents.lines.capacity()
+        self.contents.json.capacity() + self.contents.lines.capacity() * size_of::<u32>()
     }
 
-    /// How many values are in it: each has a line, and the last byte of a line has no high bit.
+    /// How many values are in it.
     pub fn count(&self) -> usize {
-        self.contents.lines.iter().filter(|byte| **byte & 0x80 == 0).count()
+        self.contents.lines.len()
     }
 
     /// Gives back the memory that it took to read.
@@ -72,12 +74,12 @@ impl YamlNode {
 
     pub fn value(&self) -> Value {
         // It was written by this module.
-        serde_json::from_slice(&self.contents.json).unwrap_or_default()
+        serde_json::from_str(&self.contents.json).unwrap_or_default()
     }
 
     /// Its fields, unparsed; `None` if it is not a mapping.
     pub fn fields(&self) -> Option<HashMap<String, &RawValue>> {
-        serde_json::from_slice(&self.contents.json).ok()
+        serde_json::from_str(&self.contents.json).ok()
     }
 
     /// Its type, for messages.
@@ -89,21 +91,22 @@ impl YamlNode {
     #[must_use]
     pub fn below(mut self, lines: u64) -> Self {
         self.line += lines;
-        if lines > 0 {
-            self.contents.lines = rebased(&self.contents.lines, lines, 0);
-            self.contents.last += lines;
-        }
+        let lines = short(lines);
+        self.contents.lines.iter_mut().for_each(|line| *line = line.saturating_add(lines));
         self
     }
 
     /// The line of the value at this path, or of the closest value around it.
     pub fn line_of(&self, path: &[String]) -> u64 {
-        let Self { line, contents: NodeContents { json, lines, .. } } = self;
-        if lines.is_empty() {
-            return *line;
+        let mut found = self.part();
+        for step in path {
+            let key = Value::from(step.as_str()).to_string();
+            let values = found.values().enumerate();
+            let named = values.filter(|(index, (own, _))| *own == key || own.is_empty() && step.parse() == Ok(*index));
+            let Some((_, (_, value))) = named.last() else { break };
+            found = value;
         }
-        let find = Find { lines: &mut Lines { bytes: lines, last: 0 }, line: *line, path: Some(path) };
-        serde_json::Deserializer::from_slice(json).deserialize_any(find).unwrap_or(*line)
+        found.line
     }
 
     /// The items of its field `items`; none where it is missing. `is_room_for_one` is asked before each of them is kept.
@@ -111,30 +114,79 @@ impl YamlNode {
     /// # Errors
     /// If it is not a list, or there is no room for its items.
     pub fn into_items(self, is_room_for_one: &mut dyn FnMut() -> bool) -> Result<Vec<Self>, ItemsFault> {
-        let (NodeContents { json, lines, .. }, mut items) = (self.contents, Ok(Vec::new()));
-        let mut lines = Lines { bytes: &lines, last: 0 };
-        let Ok(Entries(entries)) = serde_json::from_slice(&json) else { return items };
-        for (key, value) in entries {
-            lines.next();
-            if key != "items" {
-                Find::skip(value, &mut lines);
-                continue;
-            }
-            items = match describe(value.get().as_bytes()) {
-                LIST => {
-                    let list = ItemsVisitor { lines: &mut lines, is_room_for_one: &mut *is_room_for_one };
-                    let read = serde_json::Deserializer::from_str(value.get()).deserialize_seq(list);
-                    Ok(read.map_err(|_| ItemsFault::TooMany)?)
-                }
-                NOTHING => Ok(Vec::new()),
-                found => {
-                    Find::skip(value, &mut lines);
-                    Err(ItemsFault::NoList(found))
-                }
-            };
+        let items = self.part().values().filter(|(key, _)| *key == "\"items\"").last();
+        let Some((_, items)) = items else { return Ok(Vec::new()) };
+        let kept = |(_, item): (&str, NodePart<'_>)| is_room_for_one().then(|| item.node()).ok_or(ItemsFault::TooMany);
+        match describe(items.json) {
+            LIST => items.values().map(kept).collect(),
+            NOTHING => Ok(Vec::new()),
+            found => Err(ItemsFault::NoList(found)),
         }
-        items
     }
+
+    fn part(&self) -> NodePart<'_> {
+        let NodeContents { json, lines, .. } = &self.contents;
+        NodePart { line: self.line, json, lines }
+    }
+}
+
+/// A value in a node, or all of it, with the lines of the values in it.
+#[derive(Clone, Copy)]
+struct NodePart<'n> {
+    line: u64,
+    json: &'n str,
+    lines: &'n [u32],
+}
+
+impl<'n> NodePart<'n> {
+    fn node(self) -> YamlNode {
+        let Self { line, json, lines } = self;
+        YamlNode { line, contents: NodeContents { json: json.to_owned(), lines: lines.to_vec(), fault: None } }
+    }
+
+    /// The items of a list, or the values of a mapping, each with its key as JSON.
+    fn values(self) -> impl Iterator<Item = (&'n str, Self)> {
+        let is_mapping = self.json.starts_with('{');
+        let (mut rest, mut lines) = (self.json.get(1..).unwrap_or_default(), self.lines);
+        iter::from_fn(move || {
+            let (line, others) = lines.split_first()?;
+            let mut key = "";
+            if is_mapping {
+                (key, rest) = rest.split_at_checked(first_value(rest).0)?;
+                rest = rest.strip_prefix(':')?;
+            }
+            let (length, count) = first_value(rest);
+            let (json, after) = rest.split_at_checked(length)?;
+            let below;
+            (below, lines) = others.split_at_checked(count)?;
+            rest = after.strip_prefix(',').unwrap_or_default();
+            Some((key, Self { line: u64::from(*line), json, lines: below }))
+        })
+    }
+}
+
+/// The length of the value that a text of JSON begins with, and how many values are in that one.
+fn first_value(json: &str) -> (usize, usize) {
+    let (mut depth, mut count, mut before) = (0_usize, 0, 0);
+    for (place, byte) in structure(json) {
+        match byte {
+            b',' | b':' | b']' | b'}' if depth == 0 => return (place, count),
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => {
+                depth -= 1;
+                count += usize::from(!matches!(before, b'[' | b'{'));
+            }
+            b',' => count += 1,
+            _ => {}
+        }
+        before = byte;
+    }
+    (json.len(), count)
+}
+
+/// A line in four bytes. No text that is read has more.
+fn short(line: u64) -> u32 {
+    u32::try_from(line).unwrap_or(u32::MAX)
 }
 
 /// Why the items of a list cannot be read.
@@ -153,8 +205,8 @@ const NOTHING: &str = "nothing";
 const LIST: &str = "a list";
 
 /// The type of a JSON text, for messages.
-pub(super) fn describe(json: &[u8]) -> &'static str {
-    match json {
+pub(super) fn describe(json: &str) -> &'static str {
+    match json.as_bytes() {
         [b'n', ..] => NOTHING,
         [b't' | b'f', ..] => "a boolean",
         b"\"\"" => "an empty string",
@@ -167,235 +219,38 @@ pub(super) fn describe(json: &[u8]) -> &'static str {
 
 impl NodeContents {
     fn scalar(value: impl Into<Value>) -> Self {
-        Self { json: value.into().to_string().into_bytes(), ..Self::default() }
+        Self { json: value.into().to_string(), ..Self::default() }
     }
 
     /// Begins a mapping or a list.
-    fn open(bracket: u8) -> Self {
-        Self { json: vec![bracket], ..Self::default() }
+    fn open(bracket: char) -> Self {
+        Self { json: bracket.into(), ..Self::default() }
     }
 
     fn key(&mut self, key: &str) {
         self.comma();
-        self.json.extend(Value::from(key).to_string().into_bytes());
-        self.json.push(b':');
+        self.json.push_str(&Value::from(key).to_string());
+        self.json.push(':');
     }
 
     /// Adds an item, or the value of the key before it.
     fn add(&mut self, line: u64, value: Self) {
         self.comma();
-        write(&mut self.lines, difference(self.last, line));
-        self.lines.extend(rebased(&value.lines, 0, line));
-        self.last = if value.lines.is_empty() { line } else { value.last };
-        self.json.extend(value.json);
+        self.lines.push(short(line));
+        self.lines.extend(value.lines);
+        self.json.push_str(&value.json);
         self.fault = self.fault.take().or(value.fault);
     }
 
     fn comma(&mut self) {
-        if !matches!(self.json.last(), None | Some(b'[' | b'{' | b':')) {
-            self.json.push(b',');
+        if !self.json.ends_with(['[', '{', ':']) {
+            self.json.push(',');
         }
     }
 
-    fn close(mut self, bracket: u8) -> Self {
+    fn close(mut self, bracket: char) -> Self {
         self.json.push(bracket);
         self
-    }
-}
-
-/// From one line to another.
-fn difference(from: u64, to: u64) -> i64 {
-    to.wrapping_sub(from).cast_signed()
-}
-
-/// Writes a number in as few bytes as it needs (LEB128, zigzag).
-fn write(out: &mut Vec<u8>, number: i64) {
-    let mut rest = ((number << 1) ^ (number >> 63)).cast_unsigned();
-    while rest > 0x7f {
-        out.push(rest.to_le_bytes()[0] | 0x80);
-        rest >>= 7;
-    }
-    out.push(rest.to_le_bytes()[0]);
-}
-
-/// Lines whose first counts from one line, counted from another.
-fn rebased(lines: &[u8], from: u64, to: u64) -> Vec<u8> {
-    let mut rest = Lines { bytes: lines, last: from };
-    let mut out = Vec::with_capacity(lines.len() + 4);
-    if let Some(first) = rest.next() {
-        write(&mut out, difference(to, first));
-        out.extend_from_slice(rest.bytes);
-    }
-    out
-}
-
-/// Reads lines.
-struct Lines<'l> {
-    bytes: &'l [u8],
-    last: u64,
-}
-
-impl Lines<'_> {
-    /// A value whose line is the next, with those in it.
-    fn node(&mut self, value: &RawValue) -> YamlNode {
-        let line = self.next().unwrap_or_default();
-        let rest = self.bytes;
-        Find::skip(value, self);
-        let (below, _) = rest.split_at_checked(rest.len() - self.bytes.len()).unwrap_or_default();
-        let contents =
-            NodeContents { json: value.get().into(), lines: rebased(below, line, 0), last: self.last, fault: None };
-        YamlNode { line, contents }
-    }
-}
-
-impl Iterator for Lines<'_> {
-    type Item = u64;
-
-    fn next(&mut self) -> Option<u64> {
-        let length = self.bytes.iter().position(|byte| byte & 0x80 == 0)? + 1;
-        let (number, rest) = self.bytes.split_at(length);
-        let read = number.iter().rev().fold(0_u64, |read, byte| read << 7 | u64::from(byte & 0x7f));
-        let number = (read >> 1).cast_signed() ^ -(read & 1).cast_signed();
-        self.bytes = rest;
-        self.last = self.last.wrapping_add_signed(number);
-        Some(self.last)
-    }
-}
-
-/// Looks for the line of a value in the one at hand; without a path, it reads past the lines of all values in it.
-struct Find<'f, 'l> {
-    lines: &'f mut Lines<'l>,
-    line: u64,
-    path: Option<&'f [String]>,
-}
-
-impl Find<'_, '_> {
-    /// Reads past the lines of the values in this one.
-    fn skip(json: &RawValue, lines: &mut Lines<'_>) {
-        // It was written by this module.
-        let _ = serde_json::Deserializer::from_str(json.get()).deserialize_any(Find { lines, line: 0, path: None });
-    }
-}
-
-/// The same for a value in another one, whose line comes first.
-struct FindBelow<'f, 'l>(Find<'f, 'l>);
-
-impl<'l> Find<'_, 'l> {
-    fn below(&mut self, is_step: impl Fn(&str) -> bool) -> (FindBelow<'_, 'l>, bool) {
-        let path = match self.path {
-            Some([step, rest @ ..]) if is_step(step) => Some(rest),
-            _ => None,
-        };
-        (FindBelow(Find { lines: &mut *self.lines, line: self.line, path }), path.is_some())
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for FindBelow<'_, '_> {
-    type Value = u64;
-
-    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<u64, D::Error> {
-        let Self(Find { lines, line, path }) = self;
-        let line = lines.next().unwrap_or(line);
-        input.deserialize_any(Find { lines, line, path })
-    }
-}
-
-macro_rules! lines_of_scalars {
-    ($($visit:ident: $scalar:ty),*) => {
-        $(fn $visit<E>(self, _: $scalar) -> Result<u64, E> {
-            Ok(self.line)
-        })*
-    };
-}
-
-impl<'de> Visitor<'de> for Find<'_, '_> {
-    type Value = u64;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<u64, E> {
-        Ok(self.line)
-    }
-
-    lines_of_scalars!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str);
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut input: A) -> Result<u64, A::Error> {
-        let mut found = self.line;
-        for index in 0_usize.. {
-            let (below, is_on_path) = self.below(|step| step.parse() == Ok(index));
-            match input.next_element_seed(below)? {
-                Some(line) if is_on_path => found = line,
-                Some(_) => {}
-                None => break,
-            }
-        }
-        Ok(found)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut input: A) -> Result<u64, A::Error> {
-        let mut found = self.line;
-        while let Some(key) = input.next_key::<String>()? {
-            let (below, is_on_path) = self.below(|step| step == key);
-            let line = input.next_value_seed(below)?;
-            if is_on_path {
-                found = line;
-            }
-        }
-        Ok(found)
-    }
-}
-
-/// The fields of a mapping in their order, unread.
-struct Entries<'j>(Vec<(String, &'j RawValue)>);
-
-impl<'de> Deserialize<'de> for Entries<'de> {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        struct EntriesVisitor;
-
-        impl<'de> Visitor<'de> for EntriesVisitor {
-            type Value = Entries<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a mapping")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<Entries<'de>, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = input.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Entries(entries))
-            }
-        }
-
-        input.deserialize_map(EntriesVisitor)
-    }
-}
-
-/// Reads the items of a list, each with its lines, as long as there is room for one more.
-struct ItemsVisitor<'i, 'l> {
-    lines: &'i mut Lines<'l>,
-    is_room_for_one: &'i mut dyn FnMut() -> bool,
-}
-
-impl<'de> Visitor<'de> for ItemsVisitor<'_, '_> {
-    type Value = Vec<YamlNode>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(LIST)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<Vec<YamlNode>, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = input.next_element()? {
-            if !(self.is_room_for_one)() {
-                return Err(A::Error::custom("there is no room"));
-            }
-            items.push(self.lines.node(item));
-        }
-        Ok(items)
     }
 }
 
@@ -436,15 +291,15 @@ impl<'de> Visitor<'de> for ContentsVisitor {
     scalars!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str);
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<NodeContents, A::Error> {
-        let mut contents = NodeContents::open(b'[');
+        let mut contents = NodeContents::open('[');
         while let Some(YamlNode { line, contents: item }) = input.next_element()? {
             contents.add(line, item);
         }
-        Ok(contents.close(b']'))
+        Ok(contents.close(']'))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<NodeContents, A::Error> {
-        let mut contents = NodeContents::open(b'{');
+        let mut contents = NodeContents::open('{');
         let (mut keys, mut numbers) = (0, HashSet::new());
         while let Some(Spanned { value: key, referenced, .. }) = input.next_key::<Spanned<String>>()? {
             keys += 1;
@@ -462,6 +317,6 @@ impl<'de> Visitor<'de> for ContentsVisitor {
             contents.key(&key);
             contents.add(referenced.line(), input.next_value()?);
         }
-        Ok(contents.close(b'}'))
+        Ok(contents.close('}'))
     }
 }

@@ -62,59 +62,45 @@ const DOCUMENTS_OF_A_THREAD: usize = 64;
 
 /// Reads texts, each with its name, like [`parse`], with as many threads as there are cores; gives what was found in each.
 pub(super) fn parse_all(texts: &[(&str, &str)], bounds: &Bounds) -> Vec<Manifests> {
-    let files: Vec<Arc<str>> = texts.iter().map(|(name, _)| Arc::from(*name)).collect();
     let room = bounds.room();
-    let mut parts = texts.iter().enumerate().flat_map(|(file, (_, text))| split(file, text)).filter(Part::has_content);
+    let files = texts.iter().enumerate();
+    let mut parts =
+        files.flat_map(|(file, (name, text))| split(file, &Arc::from(*name), text)).filter(Part::has_content);
     let (parts, first_left_out): (Vec<Part<'_>>, _) = (parts.by_ref().take(room / OBJECT).collect(), parts.next());
     let held = AtomicUsize::new(0);
     let is_room_for = |bytes: usize| {
         let fits = |held: usize| held.checked_add(bytes).filter(|held| *held <= room);
         held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
     };
+    let reader = |part| DocumentReader { part, found: Manifests::default(), bounds, is_room_for: &is_room_for };
     let cores = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
     let share = parts.len().div_ceil(cores).max(DOCUMENTS_OF_A_THREAD);
     let chunks: Vec<&[Part<'_>]> = parts.chunks(share).collect();
-    let read = |chunk: &[Part<'_>]| {
-        let mut found: Vec<(usize, Manifests)> = Vec::new();
-        for part in chunk {
-            if found.last().is_none_or(|(file, _)| *file != part.file) {
-                found.push((part.file, Manifests::default()));
-            }
-            if let (Some((_, found)), Some(file)) = (found.last_mut(), files.get(part.file)) {
-                DocumentReader { file, part, found, bounds, is_room_for: &is_room_for }.read();
-            }
+    let read = yaml::in_parallel(&chunks, |chunk| chunk.iter().map(|part| reader(part).read()).collect::<Vec<_>>());
+    let mut all: Vec<Manifests> = texts.iter().map(|_| Manifests::default()).collect();
+    let mut add = |part: &Part<'_>, found| {
+        if let Some(all) = all.get_mut(part.file) {
+            all.extend(found);
         }
-        found
     };
-    let mut all: Vec<Manifests> = files.iter().map(|_| Manifests::default()).collect();
-    for (read, chunk) in yaml::in_parallel(&chunks, |chunk| read(chunk)).into_iter().zip(&chunks) {
-        let read = read.unwrap_or_else(|message| {
-            let file = chunk.first().map_or(0, |part| part.file);
-            let mut lost = Manifests::default();
-            lost.problems.extend(files.get(file).map(|file| {
-                Diagnostic::new(&rules::UNREADABLE, message).at(Location { file: Arc::clone(file), position: None })
-            }));
-            vec![(file, lost)]
-        });
-        for (file, found) in read {
-            if let Some(sum) = all.get_mut(file) {
-                sum.extend(found);
-            }
+    for (read, chunk) in read.into_iter().zip(&chunks) {
+        match (read, chunk.first()) {
+            (Ok(read), _) => chunk.iter().zip(read).for_each(|(part, found)| add(part, found)),
+            (Err(message), Some(first)) => add(first, reader(first).failed(None, message)),
+            (Err(_), None) => {}
         }
     }
-    if let Some(part) = first_left_out
-        && let (Some(found), Some(file)) = (all.get_mut(part.file), files.get(part.file))
-    {
-        let mut reader = DocumentReader { file, part: &part, found, bounds, is_room_for: &is_room_for };
-        reader.problem(Some(part.above + 1), bounds.no_room());
+    if let Some(part) = &first_left_out {
+        add(part, reader(part).failed(Some(part.above + 1), bounds.no_room()));
     }
     all
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Part<'t> {
     /// The index of the text among all that are read.
     file: usize,
+    name: Arc<str>,
     /// The number of the document, counted from 1.
     document: usize,
     /// The number of lines above it.
@@ -133,15 +119,15 @@ impl Part<'_> {
 }
 
 /// Cuts a text where its documents start.
-fn split(file: usize, text: &str) -> impl Iterator<Item = Part<'_>> {
-    let mut starts = (1..).zip(starts(text)).peekable();
+fn split<'t>(file: usize, name: &Arc<str>, text: &'t str) -> impl Iterator<Item = Part<'t>> + use<'t> {
+    let (mut starts, name) = ((1..).zip(starts(text)).peekable(), Arc::clone(name));
     iter::from_fn(move || {
         let (document, (start, line)) = starts.next()?;
         let part = match starts.peek() {
             Some((_, (end, _))) => without_directives(text.get(start..*end)?),
             None => text.get(start..)?,
         };
-        Some(Part { file, document, above: line - 1, text: part })
+        Some(Part { file, name: Arc::clone(&name), document, above: line - 1, text: part })
     })
 }
 
@@ -164,18 +150,17 @@ pub(super) fn not_text(name: &str, before: &str) -> Diagnostic {
         .at(Location { file: Arc::from(name), position })
 }
 
-/// Reads one document into what was found in its file.
+/// Reads one document.
 struct DocumentReader<'a> {
-    file: &'a Arc<str>,
     part: &'a Part<'a>,
-    found: &'a mut Manifests,
+    found: Manifests,
     bounds: &'a Bounds,
     /// Whether this many more bytes of memory are within the bounds, and are counted.
     is_room_for: &'a (dyn Fn(usize) -> bool + Sync),
 }
 
 impl DocumentReader<'_> {
-    fn read(mut self) {
+    fn read(mut self) -> Manifests {
         match yaml::read(self.part.text, self.part.above, &yaml::TextBounds::with_values(self.bounds.values)) {
             Ok((nodes, duplicate)) => {
                 if let Some(SyntaxFault { line, message }) = duplicate {
@@ -193,6 +178,13 @@ impl DocumentReader<'_> {
             }
             Err(SyntaxFault { line, message }) => self.problem(line, message),
         }
+        self.found
+    }
+
+    /// The document could not be read.
+    fn failed(mut self, line: Option<u64>, message: String) -> Manifests {
+        self.problem(line, message);
+        self.found
     }
 
     /// Counts bytes of memory; false where they are too many, which counts none.
@@ -204,7 +196,7 @@ impl DocumentReader<'_> {
 
     fn location(&self, line: Option<u64>) -> Location {
         let position = line.map(|line| Position { document: self.part.document, line });
-        Location { file: Arc::clone(self.file), position }
+        Location { file: Arc::clone(&self.part.name), position }
     }
 
     /// Takes an object; `of` is the `apiVersion` and `kind` of the items of the list that holds it.
@@ -216,7 +208,7 @@ impl DocumentReader<'_> {
         };
         if lists == 0 && is_foreign(&fields) {
             let message = "skipped: it has neither apiVersion nor kind, so it is not a Kubernetes object";
-            let fix = of_docker(&fields, self.file).or_else(|| of_others(&fields));
+            let fix = of_docker(&fields, &self.part.name).or_else(|| of_others(&fields));
             let found = Diagnostic { fix, ..Diagnostic::new(FOREIGN, message) };
             return self.found.foreign.push(found.at(self.location(line)));
         }
@@ -304,7 +296,7 @@ fn type_of(fields: &RawFields<'_>, of: Option<&(String, String)>) -> Result<(Str
         None => Err(format!("{EXPECTED}, found no `{key}`")),
         Some(value) => match serde_json::from_str::<String>(value.get()) {
             Ok(text) if !text.is_empty() => Ok(text),
-            _ => Err(format!("{key}: expected a text that is not empty, found {}", describe(value.get().as_bytes()))),
+            _ => Err(format!("{key}: expected a text that is not empty, found {}", describe(value.get()))),
         },
     };
     match of {

@@ -79,6 +79,8 @@ pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Parsed
         SyntaxFault { line: line.map(|line| line + above), message: message + hint + &indent }
     };
     let kept = limits.of_kept();
+    let has_merges =
+        |error: &Error| matches!(behind_alias(error), Error::Budget { breach: BudgetBreach::MergeKeys { .. }, .. });
     let limits = if may_have_long_keys(text) { &kept } else { limits };
     let mut parsed = (parse(limits, DuplicateKeyPolicy::Error), limits);
     if parsed.0.as_ref().is_err_and(has_merges) {
@@ -86,7 +88,7 @@ pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Parsed
     }
     let (nodes, duplicate): (Vec<YamlNode>, _) = match parsed {
         (Ok(nodes), _) => (nodes, None),
-        (Err(error), limits) if is_duplicate(&error) => {
+        (Err(error), limits) if matches!(behind_alias(&error), Error::DuplicateMappingKey { .. }) => {
             let nodes = parse(&kept, DuplicateKeyPolicy::LastWins).map_err(|error| fault(&error, &kept))?;
             (nodes, Some(fault(&error, limits)))
         }
@@ -149,21 +151,9 @@ fn may_have_long_keys(text: &str) -> bool {
     })
 }
 
-/// Whether a text was refused for more keys `<<` than its limit.
-fn has_merges(error: &Error) -> bool {
-    match error {
-        Error::Budget { breach, .. } => matches!(breach, BudgetBreach::MergeKeys { .. }),
-        Error::AliasError { error, .. } => has_merges(error),
-        _ => false,
-    }
-}
-
-fn is_duplicate(error: &Error) -> bool {
-    match error {
-        Error::DuplicateMappingKey { .. } => true,
-        Error::AliasError { error, .. } => is_duplicate(error),
-        _ => false,
-    }
+/// What is wrong, behind the alias that repeats it.
+fn behind_alias(error: &Error) -> &Error {
+    if let Error::AliasError { error, .. } = error { behind_alias(error) } else { error }
 }
 
 /// A JSON text in ASCII; `None` where it is that already, or no JSON. JSON allows characters in strings that YAML does not.
@@ -229,7 +219,7 @@ fn options(text: &str, limits: &TextBounds, duplicate_keys: DuplicateKeyPolicy) 
 }
 
 fn describe(error: &Error, text: &str, limits: &TextBounds) -> String {
-    match error {
+    match behind_alias(error) {
         Error::DuplicateMappingKey { key: Some(key), .. } => format!("duplicate key {}", quoted(key, NAME)),
         Error::DuplicateMappingKey { key: None, .. } => "duplicate key".to_owned(),
         Error::NullIntoString { .. } => "expected a key, found null".to_owned(),
@@ -249,7 +239,6 @@ fn describe(error: &Error, text: &str, limits: &TextBounds) -> String {
             BudgetBreach::MergeKeys { .. } => format!("expected at most {} keys `<<` in one document", limits.merges),
             _ => "expected a smaller or simpler text".to_owned(),
         },
-        Error::AliasError { error, .. } => describe(error, text, limits),
-        _ => shorten(&DefaultMessageFormatter.format_message(error), MESSAGE).into_owned(),
+        error => shorten(&DefaultMessageFormatter.format_message(error), MESSAGE).into_owned(),
     }
 }
