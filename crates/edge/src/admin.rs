@@ -35,22 +35,21 @@ pub fn serving(files: usize) -> Serving {
 /// A condition that must hold before the process is ready.
 #[derive(Clone, Debug)]
 pub struct Condition {
-    what: &'static str,
-    holds: Arc<AtomicBool>,
+    is_missing: Arc<AtomicBool>,
 }
 
 impl Condition {
     /// Sets it for good.
     pub fn set(&self) {
-        self.holds.store(true, Ordering::Release);
+        self.is_missing.store(false, Ordering::Release);
     }
 }
 
 /// The conditions of readiness.
 #[derive(Clone, Debug)]
 pub struct Readiness {
-    conditions: Vec<Condition>,
-    faults: Vec<(&'static str, Arc<AtomicBool>)>,
+    /// What keeps the process from being ready while it is true.
+    obstacles: Vec<(&'static str, Arc<AtomicBool>)>,
     ending: CancellationToken,
 }
 
@@ -58,31 +57,26 @@ impl Readiness {
     /// Ready once every condition holds, until `ending` is cancelled.
     #[must_use]
     pub fn new(ending: CancellationToken) -> Self {
-        Self { conditions: Vec::new(), faults: Vec::new(), ending }
+        Self { obstacles: Vec::new(), ending }
     }
 
     /// Adds something to wait for; `what` is the line that `/readyz` shows until it holds.
     pub fn expect(&mut self, what: &'static str) -> Condition {
-        let condition = Condition { what, holds: Arc::new(AtomicBool::new(false)) };
-        self.conditions.push(condition.clone());
-        condition
+        let is_missing = Arc::new(AtomicBool::new(true));
+        self.unless(what, Arc::clone(&is_missing));
+        Condition { is_missing }
     }
 
     /// Adds a fault of this replica alone, which makes it unready while it lasts.
     pub fn unless(&mut self, what: &'static str, fault: Arc<AtomicBool>) {
-        self.faults.push((what, fault));
+        self.obstacles.push((what, fault));
     }
 
     /// Why the process is not ready: empty when it is.
     fn missing(&self) -> Vec<&'static str> {
         let ending = self.ending.is_cancelled().then_some("the process is ending");
-        let waiting = self
-            .conditions
-            .iter()
-            .filter(|condition| !condition.holds.load(Ordering::Acquire))
-            .map(|condition| condition.what);
-        let faults = self.faults.iter().filter(|(_, fault)| fault.load(Ordering::Acquire)).map(|(what, _)| *what);
-        ending.into_iter().chain(waiting).chain(faults).collect()
+        let last = self.obstacles.iter().filter(|(_, lasts)| lasts.load(Ordering::Acquire)).map(|(what, _)| *what);
+        ending.into_iter().chain(last).collect()
     }
 }
 
