@@ -158,28 +158,12 @@ impl Directory {
         Ok(found)
     }
 
-    /// Whether an object has a value of this attribute, without keeping the value; `None` if the object does not exist.
-    ///
-    /// # Errors
-    /// As [`Self::search`].
-    pub async fn holds(&mut self, search: &LdapSearch<'_>, attribute: &str) -> Result<Option<bool>, Error> {
-        match &mut self.backend {
-            Backend::Live(live) => {
-                live.serving(self.forest.as_ref(), search.base).await?.holds(search, attribute).await
-            }
-            Backend::Printed { entries, .. } => Ok(search
-                .within(entries)
-                .first()
-                .map(|entry| entry.value(attribute).is_some_and(|value| !value.is_empty()))),
-        }
-    }
-
     /// The value of an attribute of an object, in memory that is wiped, and the controller that gave it. `None` if there is no value, and always
     /// where the directory was printed: no secret belongs there.
     ///
     /// # Errors
     /// As [`Self::search`].
-    pub(crate) async fn secret(
+    pub async fn secret(
         &mut self,
         search: &LdapSearch<'_>,
         attribute: &str,

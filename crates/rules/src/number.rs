@@ -9,8 +9,7 @@ pub(super) fn alone(text: &str) -> Option<WindowsStatus> {
     let text = text.trim_end_matches(['l', 'L']);
     hexadecimal(text).or_else(|| bare(text)).or_else(|| decimal(text)).or_else(|| {
         // A debugger prints no prefix. A letter shows that the number is not decimal.
-        let is_hex = text.bytes().all(|b| b.is_ascii_hexdigit()) && text.bytes().any(|b| b.is_ascii_alphabetic());
-        let status = is_hex.then(|| u32::from_str_radix(text, 16).ok().map(WindowsStatus)).flatten()?;
+        let status = digits(text).filter(|_| text.bytes().any(|b| b.is_ascii_alphabetic()))?;
         let is_code = text.len() == 8 || status.is_named() && text.bytes().any(|b| b.is_ascii_digit());
         is_code.then_some(status)
     })
@@ -67,8 +66,7 @@ pub(super) fn exit(text: &str) -> Option<u32> {
 /// A status without a prefix, as in netlogon.log and some clients: `c000005e`, `80090303`. Decimal numbers of eight digits are never
 /// failures, and a hash would have to equal a named status.
 fn bare(word: &str) -> Option<WindowsStatus> {
-    let is_status = word.len() == 8 && word.bytes().all(|b| b.is_ascii_hexdigit());
-    let status = is_status.then(|| u32::from_str_radix(word, 16).ok().map(WindowsStatus)).flatten()?;
+    let status = digits(word).filter(|_| word.len() == 8)?;
     // Windows has more codes of its facility than names.
     let is_of_windows = |status: &WindowsStatus| status.is_named() || word.starts_with("8007");
     Some(status).filter(|status| status.is_failure() && is_of_windows(status))
@@ -77,30 +75,22 @@ fn bare(word: &str) -> Option<WindowsStatus> {
 fn hexadecimal(word: &str) -> Option<WindowsStatus> {
     let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"))?;
     // Some tools print a signed status with 64 bits.
-    let digits = match digits.len() {
-        16 => digits
-            .get(..8)
-            .filter(|upper| upper.eq_ignore_ascii_case("ffffffff") || *upper == "00000000")
-            .and(digits.get(8..))?,
-        _ => digits,
-    };
-    if digits.len() > 8 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return None;
-    }
-    u32::from_str_radix(digits, 16).ok().map(WindowsStatus)
+    let is_extension = |upper: &str| upper.eq_ignore_ascii_case("ffffffff") || upper == "00000000";
+    let lower = digits.split_at_checked(8).filter(|(upper, lower)| lower.len() == 8 && is_extension(upper));
+    self::digits(lower.map_or(digits, |(_, lower)| lower))
+}
+
+/// Up to eight hexadecimal digits.
+fn digits(text: &str) -> Option<WindowsStatus> {
+    let are_digits = text.len() <= 8 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    u32::from_str_radix(text, 16).ok().filter(|_| are_digits).map(WindowsStatus)
 }
 
 /// A decimal status, unsigned or signed as Windows prints an exit code.
 fn decimal(word: &str) -> Option<WindowsStatus> {
     let digits = word.strip_prefix('#').unwrap_or(word);
-    if let Ok(value) = digits.parse::<u32>() {
-        return Some(WindowsStatus(value));
-    }
-    digits
-        .starts_with('-')
-        .then(|| digits.parse::<i32>().ok())
-        .flatten()
-        .map(|value| WindowsStatus(value.cast_unsigned()))
+    let signed = || digits.parse().ok().map(i32::cast_unsigned);
+    digits.parse().ok().or_else(signed).map(WindowsStatus)
 }
 
 #[cfg(test)]

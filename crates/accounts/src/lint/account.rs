@@ -12,7 +12,7 @@ use gmsa_core::{
 use time::{Duration, UtcDateTime};
 
 use super::{
-    RETRIEVERS, finding, minute,
+    RETRIEVERS, finding, for_logon, minute,
     privileged::privileged,
     retrieval::{delegated, retrieval},
     services::{covers, malformed},
@@ -120,8 +120,7 @@ fn expired(account: &Account, now: UtcDateTime) -> Option<Diagnostic> {
     } else {
         ("from then on the domain refuses every logon of the account", Severity::Warning)
     };
-    let fix =
-        powershell(&format!("{}$", account.sam)).map(|name| format!("Clear-ADAccountExpiration -Identity {name}"));
+    let fix = for_logon(account, "Clear-ADAccountExpiration -Identity NAME");
     let problem = format!("is {}", minute(expires));
     let found = finding(&rules::ACCOUNT_EXPIRED, account, "AccountExpirationDate", problem, why, fix);
     Some(found.with_severity(severity))
@@ -190,8 +189,7 @@ fn protected(account: &Account) -> Option<Diagnostic> {
     account.groups.iter().find(is_it)?;
     let problem = "holds Protected Users";
     let why = "the account gets only AES tickets, for at most four hours, and can neither be delegated nor use NTLM";
-    let fix = powershell(&format!("{}$", account.sam))
-        .map(|name| format!("Remove-ADGroupMember 'Protected Users' -Members {name}"));
+    let fix = for_logon(account, "Remove-ADGroupMember 'Protected Users' -Members NAME");
     Some(finding(&rules::ACCOUNT_PROTECTED, account, "MemberOf", problem, why, fix))
 }
 
@@ -223,7 +221,7 @@ fn weakened(account: &Account) -> Vec<Diagnostic> {
     let set = WEAKENED.iter().filter(|(bit, ..)| control & bit != 0);
     set.map(|(bit, name, why, clear)| {
         let problem = format!("is {control:#x}, with {name} ({bit:#x})");
-        let fix = powershell(&format!("{}$", account.sam)).map(|name| format!("Set-ADAccountControl {name} {clear}"));
+        let fix = for_logon(account, &format!("Set-ADAccountControl NAME {clear}"));
         finding(&rules::ACCOUNT_WEAKENED, account, "userAccountControl", problem, why, fix)
     })
     .collect()
@@ -288,8 +286,7 @@ fn encryption(account: &Account) -> Option<Diagnostic> {
 fn des(account: &Account) -> Option<Diagnostic> {
     let control = account.control.filter(|control| control & DES_ONLY != 0)?;
     let problem = format!("is {control:#x}, with USE_DES_KEY_ONLY ({DES_ONLY:#x})");
-    let fix = powershell(&format!("{}$", account.sam))
-        .map(|name| format!("Set-ADAccountControl {name} -UseDESKeyOnly $false"));
+    let fix = for_logon(account, "Set-ADAccountControl NAME -UseDESKeyOnly $false");
     let found = finding(&rules::ACCOUNT_ENCRYPTION, account, "userAccountControl", problem, NO_DES, fix);
     Some(found.with_severity(Severity::Error))
 }

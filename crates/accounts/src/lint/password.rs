@@ -33,8 +33,8 @@ pub async fn password(
         return Ok(vec![class]);
     }
     // A controller that cannot make a password says no more than that.
-    let said = match directory.holds(&LdapSearch::object(&account.name, &[PASSWORD]), PASSWORD).await {
-        Ok(Some(true)) => return Ok(Vec::new()),
+    let said = match directory.secret(&LdapSearch::object(&account.name, &[PASSWORD]), PASSWORD).await {
+        Ok(Some(_)) => return Ok(Vec::new()),
         Ok(_) => String::new(),
         Err(Error::Refused(_, said, _)) => format!(" ({said})"),
         Err(error) => return Err(error),

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use gmsa_core::{
     diagnostic::{Diagnostic, rules},
-    quote::{Quoted, shell::powershell},
+    quote::Quoted,
 };
 use gmsa_directory::{Directory, Error, Sid, account::Account, entry::first_value};
 
-use super::finding;
+use super::{finding, for_logon};
 use crate::principal::{DirectoryPrincipal, Group, Principals};
 
 /// By their numbers; those in BUILTIN begin with 544 (Microsoft: Protected accounts and groups in Active Directory).
@@ -32,8 +32,7 @@ const WHY: &str = "everybody who runs a pod with the account can take the domain
 pub(super) fn privileged(account: &Account) -> Option<Diagnostic> {
     let is_own = |known: &str| account.groups.iter().any(|group| first_value(group).eq_ignore_ascii_case(known));
     let (_, group) = GROUPS.iter().find(|(_, known)| is_own(known))?;
-    let fix = powershell(&format!("{}$", account.sam));
-    let fix = fix.map(|name| format!("Remove-ADGroupMember '{group}' -Members {name}"));
+    let fix = for_logon(account, &format!("Remove-ADGroupMember '{group}' -Members NAME"));
     Some(finding(&rules::ACCOUNT_WEAKENED, account, FIELD, format!("holds {group}"), WHY, fix))
 }
 
@@ -54,12 +53,9 @@ pub(super) async fn nested(directory: &mut Directory, accounts: &[&Account]) -> 
             _ => false,
         };
         let group = groups.name(sids.iter().find(holds).filter(|_| privileged(one).is_none())?);
-        let fix = powershell(&format!("{}$", one.sam));
-        let fix = fix.map(|name| {
-            format!("Get-ADPrincipalGroupMembership {name} lists its groups: remove it from the one that leads there")
-        });
+        let fix = "Get-ADPrincipalGroupMembership NAME lists its groups: remove it from the one that leads there";
         let problem = format!("leads to {}", Quoted::new(&group));
-        Some(finding(&rules::ACCOUNT_WEAKENED, one, FIELD, problem, WHY, fix))
+        Some(finding(&rules::ACCOUNT_WEAKENED, one, FIELD, problem, WHY, for_logon(one, fix)))
     };
     Ok(accounts.iter().filter_map(of_account).collect())
 }

@@ -232,7 +232,7 @@ impl Draft {
             ("netBiosName", &domain.netbios),
             ("sid", &domain.sid),
         ] {
-            line(&mut yaml, "  ", key, value);
+            line(&mut yaml, &format!("  {key}: "), value, "");
         }
         yaml.push_str("accounts:\n");
         for draft in all {
@@ -250,17 +250,17 @@ impl Draft {
         if Self::new(name.clone(), account.clone(), domain.clone(), &additional, plugin.clone()) != *self {
             return None;
         }
-        line(yaml, "- ", "name", name);
-        line(yaml, "  ", "account", account);
+        line(yaml, "- name: ", name, "");
+        line(yaml, "  account: ", account, "");
         if !additional.is_empty() {
             yaml.push_str("  additionalAccounts:\n");
         }
         for other in &additional {
-            line(yaml, "  ", "-", other);
+            line(yaml, "  - ", other, "");
         }
         if let Some(plugin) = plugin {
-            line(yaml, "  ", "plugin", &plugin.guid);
-            line(yaml, "  ", "pluginInput", &plugin.input);
+            line(yaml, "  plugin: ", &plugin.guid, "");
+            line(yaml, "  pluginInput: ", &plugin.input, "");
         }
         yaml.push_str("  # Who may use it: NAMESPACE:SERVICE-ACCOUNT.\n  grants: []\n");
         Some(())
@@ -276,41 +276,28 @@ impl Draft {
              GroupManagedServiceAccounts:\n",
             scalar(&self.name)
         );
-        let line = |yaml: &mut String, indent: &str, key: &str, value: &str, comment: &str| {
-            let comment = if comment.is_empty() { String::new() } else { format!("  # {comment}") };
-            // Writing into a String cannot fail.
-            let _ = writeln!(yaml, "{indent}{key}: {}{comment}", scalar(value));
-        };
         for account in &self.accounts {
-            line(&mut yaml, "    - ", "Name", &account.name, "");
-            line(&mut yaml, "      ", "Scope", &account.scope, "");
+            line(&mut yaml, "    - Name: ", &account.name, "");
+            line(&mut yaml, "      Scope: ", &account.scope, "");
         }
         if let Some(plugin) = &self.plugin {
             yaml.push_str("    # How a host that is not joined to the domain fetches them.\n    HostAccountConfig:\n");
-            line(&mut yaml, "      ", "PluginGUID", &plugin.guid, "in braces");
-            line(&mut yaml, "      ", "PluginInput", &plugin.input, "no passwords: it can be read in every pod");
-            line(&mut yaml, "      ", "PortableCcgVersion", "1", "a text, not a number");
+            line(&mut yaml, "      PluginGUID: ", &plugin.guid, "in braces");
+            line(&mut yaml, "      PluginInput: ", &plugin.input, "no passwords: it can be read in every pod");
+            line(&mut yaml, "      PortableCcgVersion: ", "1", "a text, not a number");
         }
         yaml.push_str("  CmsPlugins:\n  - ActiveDirectory\n  # The domain, and the account that the container logs on with.\n  DomainJoinConfig:\n");
-        let indent = "    ";
-        line(&mut yaml, indent, "DnsName", &self.domain.dns, "(Get-ADDomain).DNSRoot");
-        line(&mut yaml, indent, "DnsTreeName", &self.domain.forest, "(Get-ADDomain).Forest");
-        line(
-            &mut yaml,
-            indent,
-            "Guid",
-            &self.domain.guid,
-            "(Get-ADDomain).ObjectGUID: the domain's, not the account's",
-        );
-        line(&mut yaml, indent, "MachineAccountName", &self.account, "the account's SAM name, without $ and domain");
-        line(&mut yaml, indent, "NetBiosName", &self.domain.netbios, "(Get-ADDomain).NetBIOSName");
-        line(
-            &mut yaml,
-            indent,
-            "Sid",
-            &self.domain.sid,
-            "(Get-ADDomain).DomainSID.Value: the domain's, not the account's",
-        );
+        let Domain { dns, forest, netbios, sid, guid } = &self.domain;
+        for (key, value, comment) in [
+            ("DnsName", dns, "(Get-ADDomain).DNSRoot"),
+            ("DnsTreeName", forest, "(Get-ADDomain).Forest"),
+            ("Guid", guid, "(Get-ADDomain).ObjectGUID: the domain's, not the account's"),
+            ("MachineAccountName", &self.account, "the account's SAM name, without $ and domain"),
+            ("NetBiosName", netbios, "(Get-ADDomain).NetBIOSName"),
+            ("Sid", sid, "(Get-ADDomain).DomainSID.Value: the domain's, not the account's"),
+        ] {
+            line(&mut yaml, &format!("    {key}: "), value, comment);
+        }
         yaml
     }
 }
@@ -350,10 +337,10 @@ pub fn scalar(text: &str) -> String {
 }
 
 /// A line of values; `-` is the key of an item of a list.
-fn line(yaml: &mut String, indent: &str, key: &str, value: &str) {
-    let colon = if key == "-" { "" } else { ":" };
+fn line(yaml: &mut String, start: &str, value: &str, comment: &str) {
+    let comment = if comment.is_empty() { String::new() } else { format!("  # {comment}") };
     // Writing into a String cannot fail.
-    let _ = writeln!(yaml, "{indent}{key}{colon} {}", scalar(value));
+    let _ = writeln!(yaml, "{start}{}{comment}", scalar(value));
 }
 
 #[cfg(test)]

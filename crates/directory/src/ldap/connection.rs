@@ -253,14 +253,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
             .await
     }
 
-    /// Whether an object has a value of this attribute, without keeping the value; `None` if the object does not exist.
-    ///
-    /// # Errors
-    /// As [`Self::search`].
-    pub async fn holds(&mut self, search: &LdapSearch<'_>, attribute: &str) -> Result<Option<bool>, Error> {
-        self.look(search, |entry| entry.holds(attribute)).await
-    }
-
     /// The value of an attribute of an object, in memory that is wiped; empty without a value, `None` if the object does not exist.
     ///
     /// # Errors
@@ -270,15 +262,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
         search: &LdapSearch<'_>,
         attribute: &str,
     ) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
-        self.look(search, |entry| entry.value(attribute).map(|value| Zeroizing::new(value.to_vec()))).await
-    }
-
-    /// The result of `look` at an object, which is still in its message; `None` if the object does not exist.
-    async fn look<T>(
-        &mut self,
-        search: &LdapSearch<'_>,
-        look: impl Fn(&FoundEntry<'_>) -> Option<T>,
-    ) -> Result<Option<T>, Error> {
         let (address, budget) = (self.address.clone(), Arc::clone(&self.budget));
         budget
             .within(&address, async {
@@ -286,7 +269,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
                 let number = self.send(&search.encode(), &[]).await?;
                 let mut seen = None;
                 let entry = |found: FoundEntry<'_>| {
-                    seen = Some(look(&found));
+                    seen = Some(found.value(attribute).map(|value| Zeroizing::new(value.to_vec())));
                     Ok(())
                 };
                 let (ending, _) = self.answers(number, &mut 0, entry).await?;
@@ -657,16 +640,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whether_a_value_came_is_all_that_is_kept() {
+    async fn nothing_of_a_secret_stays_with_the_connection() {
         let held = |sends: Vec<u8>| async move {
             let (mut connection, _server) = server(sends, false);
-            let held = connection.holds(&search(), "cn").await.map_err(|error| error.to_string());
-            (held, connection.received.to_vec())
+            let held = connection.secret(&search(), "cn").await.map_err(|error| error.to_string());
+            (held.map(|value| value.map(|value| value.to_vec())), connection.received.to_vec())
         };
         let done = message(1, &ending(DONE, 0, ""));
         let with = |value: &[u8]| [message(1, &entry("CN=a", value)), done.clone()].concat();
-        assert_eq!(held(with(b"secret")).await, (Ok(Some(true)), Vec::new()));
-        assert_eq!(held(with(b"")).await, (Ok(Some(false)), Vec::new()));
+        assert_eq!(held(with(b"secret")).await, (Ok(Some(b"secret".to_vec())), Vec::new()));
+        assert_eq!(held(with(b"")).await, (Ok(Some(Vec::new())), Vec::new()));
         assert_eq!(held(done.clone()).await, (Ok(None), Vec::new()));
     }
 }

@@ -108,11 +108,6 @@ impl<'m> FoundEntry<'m> {
         Some(&[])
     }
 
-    /// Whether it has a value of an attribute; `None` where it is broken.
-    pub fn holds(&self, attribute: &str) -> Option<bool> {
-        self.value(attribute).map(|value| !value.is_empty())
-    }
-
     /// The approximate memory of a copy, beyond the bytes of its message; `None` if it is malformed.
     pub fn cost(&self) -> Option<usize> {
         // A node of the map of attributes, a key with its list, a value.
