@@ -9,7 +9,7 @@ use std::{process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
 use gmsa_cluster::{
-    apiserver::{ApiServer, list::METADATA},
+    apiserver::{ApiServer, CallRequest, list::METADATA},
     crd::{self, PATH},
 };
 use gmsa_core::{
@@ -32,30 +32,13 @@ const MIGRATION: Duration = Duration::from_secs(60);
 /// How long an API server may take to learn of a CRD that stores another version. It watches them; until then it writes the old one.
 const LEARNS: Duration = Duration::from_secs(5);
 
-/// The fields of a CRD that are read. Its schemas are not.
+/// The fields of a CRD that are read.
 #[derive(Deserialize)]
 struct Crd {
     metadata: ObjectMeta,
-    spec: CrdSpec,
+    spec: Value,
     #[serde(default)]
-    status: CrdStatus,
-}
-
-#[derive(Deserialize)]
-struct CrdSpec {
-    versions: Vec<CrdVersion>,
-}
-
-#[derive(Deserialize)]
-struct CrdVersion {
-    name: String,
-    storage: bool,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct CrdStatus {
-    stored_versions: Vec<String>,
+    status: Value,
 }
 
 /// Patches the CRD unless it is newer, and reports the result in one line.
@@ -63,15 +46,15 @@ struct CrdStatus {
 /// # Errors
 /// Where the API server cannot be called, or refuses the patch.
 pub async fn upgrade(api: &ApiServer) -> anyhow::Result<(String, ExitCode)> {
-    let get = Request::get(PATH).body(Vec::new())?;
-    let found: Crd = match api.call(get, Instant::now() + CALL_TIMEOUT).await {
-        Ok(found) => serde_json::from_slice(&found).context("the CRD in the cluster cannot be read")?,
+    let get = Request::get(PATH).body(Vec::new());
+    let Crd { metadata, spec, status } = match api.read(get, Instant::now() + CALL_TIMEOUT, "a CRD").await {
+        Ok(found) => found,
         Err(error) if error.code() == Some(404) => {
             return Ok(report("the CRD is not installed, so there is nothing to upgrade"));
         }
         Err(error) => return Err(error).context("cannot read the CRD"),
     };
-    let (from, to) = (crd::revision(&found.metadata), crd::own_revision());
+    let (from, to) = (crd::revision(&metadata), crd::own_revision());
     if from > to {
         return Ok(report(&format!(
             "the CRD is newer (revision {from}) than this release's (revision {to}): left as it is"
@@ -79,11 +62,14 @@ pub async fn upgrade(api: &ApiServer) -> anyhow::Result<(String, ExitCode)> {
     }
     apply(api).await.context("cannot patch the CRD")?;
     let done = format!("the CRD is at revision {to} now; it was at revision {from}");
-    let old: Vec<String> = found.status.stored_versions.into_iter().filter(|version| version != VERSION).collect();
+    let stored = status.get("storedVersions").and_then(Value::as_array).into_iter().flatten();
+    let old: Vec<&str> = stored.filter_map(Value::as_str).filter(|version| *version != VERSION).collect();
     if old.is_empty() {
         return Ok(report(&done));
     }
-    if !found.spec.versions.iter().any(|version| version.storage && version.name == VERSION) {
+    let versions = spec.get("versions").and_then(Value::as_array).into_iter().flatten();
+    let stores = |version: &Value| version.get("storage") == Some(&Value::Bool(true));
+    if !versions.filter(|version| stores(version)).any(|version| version.get("name") == Some(&VERSION.into())) {
         sleep(LEARNS).await;
     }
     // The release does not depend on it, so it must not fail for it.
@@ -104,7 +90,7 @@ fn report(line: &str) -> (String, ExitCode) {
 async fn apply(api: &ApiServer) -> anyhow::Result<()> {
     let request = Request::patch(format!("{PATH}?fieldManager=gmsa-webhook&force=true"))
         .header(CONTENT_TYPE, "application/apply-patch+yaml")
-        .body(crd::TEXT.into())?;
+        .body(crd::TEXT.into());
     api.call(request, Instant::now() + CALL_TIMEOUT).await?;
     Ok(())
 }
@@ -119,7 +105,7 @@ async fn store_in_one_version(api: &ApiServer) -> anyhow::Result<usize> {
         api.list(&collection, METADATA, |_| deadline).await.context("cannot list the credential specs")?;
     let mut written = 0;
     for name in specs.into_iter().filter_map(|spec| spec.metadata.name) {
-        match api.call(merge(&format!("{collection}/{name}"), &json!({}))?, deadline).await {
+        match api.call(merge(&format!("{collection}/{name}"), &json!({})), deadline).await {
             Ok(_) => written += 1,
             // It was deleted meanwhile.
             Err(error) if error.code() == Some(404) => {}
@@ -127,13 +113,13 @@ async fn store_in_one_version(api: &ApiServer) -> anyhow::Result<usize> {
         }
     }
     let versions = json!({"status": {"storedVersions": [VERSION]}});
-    api.call(merge(&format!("{PATH}/status"), &versions)?, deadline)
+    api.call(merge(&format!("{PATH}/status"), &versions), deadline)
         .await
         .context("cannot change the status of the CRD")?;
     Ok(written)
 }
 
-fn merge(path: &str, change: &Value) -> http::Result<Request<Vec<u8>>> {
+fn merge(path: &str, change: &Value) -> CallRequest {
     Request::patch(format!("{path}?fieldManager=gmsa-webhook"))
         .header(CONTENT_TYPE, "application/merge-patch+json")
         .body(change.to_string().into_bytes())

@@ -19,8 +19,11 @@ use bytes::Bytes;
 use http::{
     HeaderMap, Method, Request, Response, StatusCode,
     header::{CONTENT_TYPE, RETRY_AFTER},
+    request,
 };
 use kube::client::Body;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout_at};
 
 mod client;
@@ -34,6 +37,7 @@ use client::Http;
 pub use error::{CallError, ConnectError, Limit, LimitOf};
 pub use limits::CallKind;
 use limits::CallLimits;
+use list::OBJECTS;
 
 use crate::{
     body::{self, BodyError},
@@ -49,12 +53,8 @@ const TOKEN_INTERVAL: Duration = Duration::from_secs(10);
 pub struct ApiServer {
     calls: kube::Client,
     watches: kube::Client,
-    access_reviews: CallLimits,
-    advice: CallLimits,
-    token_reviews: CallLimits,
-    known_specs: CallLimits,
-    unknown_specs: CallLimits,
-    background: CallLimits,
+    /// Those of each kind, in their order.
+    limits: [CallLimits; CallKind::ALL.len()],
     memory: Option<Share>,
     refuses_token: Arc<AtomicBool>,
 }
@@ -84,12 +84,7 @@ impl ApiServer {
         Ok(Self {
             calls,
             watches,
-            access_reviews: CallLimits::new(CallKind::AccessReview),
-            advice: CallLimits::new(CallKind::Advice),
-            token_reviews: CallLimits::new(CallKind::TokenReview),
-            known_specs: CallLimits::new(CallKind::KnownSpec),
-            unknown_specs: CallLimits::new(CallKind::UnknownSpec),
-            background: CallLimits::new(CallKind::Background),
+            limits: CallKind::ALL.map(CallLimits::new),
             memory: None,
             refuses_token: Arc::default(),
         })
@@ -125,10 +120,8 @@ impl ApiServer {
     pub async fn ask_while_token_is_refused(&self) -> Infallible {
         loop {
             sleep(TOKEN_INTERVAL).await;
-            if self.refuses_token.load(Ordering::Acquire)
-                && let Ok(request) = Request::get("/version").body(Vec::new())
-            {
-                let _ = self.call(request, Instant::now() + TOKEN_INTERVAL).await;
+            if self.refuses_token.load(Ordering::Acquire) {
+                let _ = self.call(Request::get("/version").body(Vec::new()), Instant::now() + TOKEN_INTERVAL).await;
             }
         }
     }
@@ -137,8 +130,21 @@ impl ApiServer {
     ///
     /// # Errors
     /// Where there is no answer with a 2xx code by the deadline.
-    pub async fn call(&self, request: Request<Vec<u8>>, deadline: Instant) -> Result<Bytes, CallError> {
+    pub async fn call(&self, request: CallRequest, deadline: Instant) -> Result<Bytes, CallError> {
         self.exchange(CallKind::Background, None, request, deadline).await.map(Response::into_body)
+    }
+
+    /// Makes such a call, and reads the object in the answer: `what`, in messages.
+    ///
+    /// # Errors
+    /// Where there is no such answer by the deadline.
+    pub async fn read<T: DeserializeOwned>(
+        &self,
+        request: CallRequest,
+        deadline: Instant,
+        what: &'static str,
+    ) -> Result<T, CallError> {
+        object_in(&self.call(request, deadline).await?, what)
     }
 
     /// Calls within the limits of `kind`, and of those of the service account that it is made for, if any. On an error of the
@@ -152,12 +158,14 @@ impl ApiServer {
         &self,
         kind: CallKind,
         account: Option<&str>,
-        request: Request<Vec<u8>>,
+        request: CallRequest,
         deadline: Instant,
     ) -> Result<Response<Bytes>, CallError> {
-        let asked = Instant::now();
+        let (asked, request) = (Instant::now(), request?);
+        #[expect(clippy::indexing_slicing, reason = "there are those of each kind")]
+        let limits = &self.limits[kind as usize];
         let attempt = |request| async {
-            let permit = self.limits(kind).permit(account, deadline).await?;
+            let permit = limits.permit(account, deadline).await?;
             let refuses_token = Arc::clone(&self.refuses_token);
             let sent = send(self.calls.clone(), kind, self.memory.clone(), request, refuses_token);
             // A separate task: when a request is dropped, the API server still works on it for a while. Otherwise clients that disconnect could make
@@ -181,17 +189,22 @@ impl ApiServer {
         sleep(pause).await;
         attempt(request).await
     }
+}
 
-    fn limits(&self, kind: CallKind) -> &CallLimits {
-        match kind {
-            CallKind::AccessReview => &self.access_reviews,
-            CallKind::Advice => &self.advice,
-            CallKind::TokenReview => &self.token_reviews,
-            CallKind::KnownSpec => &self.known_specs,
-            CallKind::UnknownSpec => &self.unknown_specs,
-            CallKind::Background => &self.background,
-        }
-    }
+/// A request, or why there is none.
+pub type CallRequest = http::Result<Request<Vec<u8>>>;
+
+/// A request with an object in its body.
+pub fn with_object(request: request::Builder, object: &Value) -> CallRequest {
+    request.header(CONTENT_TYPE, OBJECTS).body(object.to_string().into_bytes())
+}
+
+/// The object in an answer: `what`, in messages.
+///
+/// # Errors
+/// Where it is something else.
+pub fn object_in<'a, T: Deserialize<'a>>(answer: &'a [u8], what: &'static str) -> Result<T, CallError> {
+    serde_json::from_slice(answer).map_err(|_| CallError::Unreadable(what))
 }
 
 async fn send(

@@ -12,11 +12,7 @@ use gmsa_core::admission::Failure;
 /// # Errors
 /// Where the API server does not answer by the deadline, or not with a version.
 pub async fn read(api: &ApiServer, deadline: Instant) -> Result<String, Failure> {
-    let request = Request::get("/version").body(Vec::new());
-    let request = request.map_err(|_| Failure::new("the path of the version does not make a request"))?;
-    let answer = api.call(request, deadline).await?;
-    let info: Info =
-        serde_json::from_slice(&answer).map_err(|_| Failure::new("the API server's answer is not a version"))?;
+    let info: Info = api.read(Request::get("/version").body(Vec::new()), deadline, "a version").await?;
     Ok(info.git_version)
 }
 

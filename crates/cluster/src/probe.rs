@@ -5,15 +5,12 @@
 
 use std::time::Duration;
 
-use http::{
-    Request,
-    header::{CONTENT_TYPE, WARNING},
-};
+use http::{Request, header::WARNING};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::apiserver::{ApiServer, CallError, CallKind};
+use crate::apiserver::{ApiServer, CallError, CallKind, with_object};
 use gmsa_core::admission::Webhook;
 
 /// A credential spec that does not exist.
@@ -104,11 +101,8 @@ pub enum Answer {
 /// # Errors
 /// Any other answer, or none.
 pub async fn ask(api: &ApiServer, namespace: &str, pod: &Value, webhook: Webhook) -> Option<Result<Answer, CallError>> {
-    let request = Request::post(format!("/api/v1/namespaces/{namespace}/pods?dryRun=All"))
-        .header(CONTENT_TYPE, "application/json")
-        .body(pod.to_string().into_bytes())
-        .ok()?;
-    Some(match api.exchange(CallKind::Background, None, request, Instant::now() + DRY_RUN_TIMEOUT).await {
+    let request = with_object(Request::post(format!("/api/v1/namespaces/{namespace}/pods?dryRun=All")), pod).ok()?;
+    Some(match api.exchange(CallKind::Background, None, Ok(request), Instant::now() + DRY_RUN_TIMEOUT).await {
         Ok(answer) => {
             let warnings = answer.headers().get_all(WARNING).iter();
             let warned = warnings

@@ -8,8 +8,8 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use futures::future::{BoxFuture, FutureExt as _, ready};
-use gmsa_cluster::authorizer::{Authorization, Authorizer};
+use futures::future::{FutureExt as _, ready};
+use gmsa_cluster::authorizer::{Answer, Authorization, Authorizer};
 use gmsa_core::{
     admission::{ServiceAccount, Source, UseFact},
     credspec::{SpecName, Verb},
@@ -55,13 +55,7 @@ impl AuthorizationCache {
 }
 
 impl Authorizer for AuthorizationCache {
-    fn may<'a>(
-        &'a self,
-        account: &'a ServiceAccount,
-        verb: Verb,
-        spec: &'a SpecName,
-        deadline: Instant,
-    ) -> BoxFuture<'a, Authorization> {
+    fn may<'a>(&'a self, account: &'a ServiceAccount, verb: Verb, spec: &'a SpecName, deadline: Instant) -> Answer<'a> {
         let question = (account.clone(), verb, spec.clone());
         if let Some(known) = self.allowed.remembered(&question) {
             return ready(known).boxed();

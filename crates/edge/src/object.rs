@@ -4,19 +4,16 @@
 
 use std::{fmt, time::Duration};
 
-use gmsa_cluster::apiserver::{ApiServer, CallError};
+use gmsa_cluster::apiserver::{ApiServer, CallError, CallRequest};
 use gmsa_core::credspec::is_dns_subdomain;
-use http::{Request, header::CONTENT_TYPE, request::Builder};
+use http::Request;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use thiserror::Error;
 use tokio::time::Instant;
 
-use crate::Program;
+mod kept;
 
-mod watch;
-
-pub(crate) use watch::ObjectWatch;
+pub(crate) use kept::KeptObject;
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -64,10 +61,6 @@ impl ObjectName {
         format!("{}/{}", self.collection, self.name)
     }
 
-    fn written_by(&self, program: &Program) -> String {
-        format!("{}?fieldManager={}", self.path(), program.name)
-    }
-
     pub(crate) fn title(&self) -> String {
         format!("the {} {self}", self.resource)
     }
@@ -81,18 +74,21 @@ impl fmt::Display for ObjectName {
 
 /// Why an object was not read or written.
 #[derive(Debug, Error)]
-pub enum ObjectError {
-    #[error("cannot {verb} {object}")]
-    Call { verb: &'static str, object: String, source: CallError },
-    #[error("the API server returned something that is not {0}")]
-    Unexpected(String),
+#[error("cannot {verb} {object}")]
+pub struct ObjectError {
+    verb: &'static str,
+    object: String,
+    source: CallError,
 }
 
 impl ObjectError {
+    pub(crate) fn new(verb: &'static str, name: &ObjectName, source: CallError) -> Self {
+        Self { verb, object: name.title(), source }
+    }
+
     /// Whether the object has changed since it was read. A failed `test` of a JSON Patch is answered with 409 or 422.
     pub(crate) fn is_conflict(&self) -> bool {
-        let Self::Call { verb, source, .. } = self else { return false };
-        matches!((*verb, source.code()), (_, Some(409)) | ("patch", Some(422)))
+        matches!((self.verb, self.source.code()), (_, Some(409)) | ("patch", Some(422)))
     }
 }
 
@@ -101,48 +97,20 @@ impl ObjectError {
 /// # Errors
 /// Where the API server does not answer in time, or refuses.
 pub async fn get<T: DeserializeOwned>(api: &ApiServer, name: &ObjectName) -> Result<Option<T>, ObjectError> {
-    match call(api, "get", name, Request::get(name.path()), Vec::new()).await {
-        Err(ObjectError::Call { source, .. }) if source.code() == Some(404) => Ok(None),
+    match call(api, "get", name, Request::get(name.path()).body(Vec::new())).await {
+        Err(error) if error.source.code() == Some(404) => Ok(None),
         result => result.map(Some),
     }
-}
-
-/// Replaces the object, and returns it as it is then. `program` is its field manager, in `managedFields`.
-pub(crate) async fn update<T: DeserializeOwned>(
-    api: &ApiServer,
-    program: &Program,
-    name: &ObjectName,
-    body: &Value,
-) -> Result<T, ObjectError> {
-    let request = Request::put(name.written_by(program)).header(CONTENT_TYPE, "application/json");
-    call(api, "update", name, request, body.to_string().into_bytes()).await
-}
-
-/// Applies a JSON Patch to the object, and returns it as it is then. `program` is its field manager, in `managedFields`.
-pub(crate) async fn patch<T: DeserializeOwned>(
-    api: &ApiServer,
-    program: &Program,
-    name: &ObjectName,
-    operations: &Value,
-) -> Result<T, ObjectError> {
-    let request = Request::patch(name.written_by(program)).header(CONTENT_TYPE, "application/json-patch+json");
-    call(api, "patch", name, request, operations.to_string().into_bytes()).await
 }
 
 async fn call<T: DeserializeOwned>(
     api: &ApiServer,
     verb: &'static str,
     name: &ObjectName,
-    request: Builder,
-    body: Vec<u8>,
+    request: CallRequest,
 ) -> Result<T, ObjectError> {
-    let unexpected = || ObjectError::Unexpected(name.title());
-    // The paths consist of checked names: they always make a request.
-    let request = request.body(body).map_err(|_| unexpected())?;
-    match api.call(request, Instant::now() + CALL_TIMEOUT).await {
-        Ok(answer) => serde_json::from_slice(&answer).map_err(|_| unexpected()),
-        Err(source) => Err(ObjectError::Call { verb, object: name.title(), source }),
-    }
+    let answer = api.read(request, Instant::now() + CALL_TIMEOUT, "such an object").await;
+    answer.map_err(|source| ObjectError::new(verb, name, source))
 }
 
 #[cfg(test)]

@@ -156,7 +156,8 @@ where
     let is_other = credentials.auth_provider.is_some() || credentials.username.is_some() || credentials.token.is_some();
     let token = credentials.token_file.as_ref().filter(|_| !is_other).map(TokenFile::open).transpose()?;
     let token = token.map(|file| MapRequestLayer::new(move |request| file.authorize(request)));
-    let auth = if token.is_some() { None } else { config.auth_layer()? };
+    let auth = option_layer(if token.is_some() { None } else { config.auth_layer()? });
+    let token = option_layer(token);
     let headers = config.extra_headers_layer()?;
     // As kube's own client does it; other calls have the retry of [`super::ApiServer::exchange`].
     let retry = option_layer((http == Http::One).then(|| RetryLayer::new(RetryPolicy::server_retry())));
@@ -176,11 +177,7 @@ where
         let base = config.base_uri_layer();
         let client =
             ClientBuilder::new(http.map_err(BoxError::from), config.default_namespace.clone()).with_layer(&headers);
-        match (&token, &auth) {
-            (Some(token), _) => client.with_layer(token).with_layer(&retry).with_layer(&base).build(),
-            (None, Some(auth)) => client.with_layer(auth).with_layer(&retry).with_layer(&base).build(),
-            (None, None) => client.with_layer(&retry).with_layer(&base).build(),
-        }
+        client.with_layer(&token).with_layer(&auth).with_layer(&retry).with_layer(&base).build()
     }))
 }
 

@@ -52,6 +52,8 @@ pub enum ConnectError {
 
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
+    #[error("the request cannot be made")]
+    Request(#[from] http::Error),
     /// No permit was free until the deadline: other calls had them.
     #[error("{} other calls to the API server{} were under way for {:.1} s", .0.calls, .0.whose(), .1.as_secs_f64())]
     NoPermit(Limit, Duration),
@@ -82,6 +84,9 @@ pub enum CallError {
         "the API server's answer is large, and this replica holds as many large objects as it may at once: try again"
     )]
     NoMemory,
+    /// The answer is something else.
+    #[error("the API server's answer is not {0}")]
+    Unreadable(&'static str),
 }
 
 impl CallError {
@@ -98,8 +103,8 @@ impl CallError {
         match self {
             Self::Refused { code, .. } => code.is_server_error(),
             Self::Unreachable(error) => !is_of_connecting(error),
-            Self::TimedOut(_) | Self::Cut | Self::TooLarge(_) | Self::NoMemory => true,
-            Self::NoPermit(..) | Self::QueueFull(_) => false,
+            Self::TimedOut(_) | Self::Cut | Self::TooLarge(_) | Self::NoMemory | Self::Unreadable(_) => true,
+            Self::Request(_) | Self::NoPermit(..) | Self::QueueFull(_) => false,
         }
     }
 

@@ -54,6 +54,9 @@ const _: () = assert!(
 );
 
 impl CallKind {
+    pub(super) const ALL: [Self; 6] =
+        [Self::AccessReview, Self::Advice, Self::TokenReview, Self::KnownSpec, Self::UnknownSpec, Self::Background];
+
     /// The most calls of this kind in flight, in the whole process.
     pub const fn limit(self) -> usize {
         match self {

@@ -21,16 +21,6 @@ pub const OBJECTS: &str = "application/json";
 /// The metadata of the objects alone.
 pub const METADATA: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 
-#[derive(Debug, thiserror::Error)]
-pub enum ListError {
-    #[error(transparent)]
-    Call(#[from] CallError),
-    #[error("the API server's answer is not a list of that kind")]
-    Unreadable(#[from] serde_json::Error),
-    #[error("the list has no URL")]
-    Path(#[from] http::Error),
-}
-
 #[derive(Deserialize)]
 struct ListPage<T> {
     // An answer without metadata is not a list; it can be from a proxy.
@@ -50,7 +40,7 @@ impl ApiServer {
         path: &str,
         accept: &str,
         deadline: impl FnMut(usize) -> Instant,
-    ) -> Result<Vec<T>, ListError> {
+    ) -> Result<Vec<T>, CallError> {
         self.pages(path, accept, deadline, async |page| page).await
     }
 
@@ -64,13 +54,14 @@ impl ApiServer {
         accept: &str,
         mut deadline: impl FnMut(usize) -> Instant,
         mut keep: impl AsyncFnMut(Vec<T>) -> Vec<K>,
-    ) -> Result<Vec<K>, ListError> {
+    ) -> Result<Vec<K>, CallError> {
         let separator = if path.contains('?') { '&' } else { '?' };
         let (mut kept, mut read, mut from, mut limit, mut restarts) = (Vec::new(), 0, String::new(), PAGE, RESTARTS);
         loop {
             let page = Request::get(format!("{path}{separator}limit={limit}{from}")).header(ACCEPT, accept);
-            let ListPage { metadata, items } = match self.call(page.body(Vec::new())?, deadline(read)).await {
-                Ok(page) => serde_json::from_slice(&page)?,
+            let page = self.read(page.body(Vec::new()), deadline(read), "a list of that kind").await;
+            let ListPage { metadata, items } = match page {
+                Ok(page) => page,
                 Err(CallError::TooLarge(_)) if limit > 1 => {
                     limit = (limit / 4).max(1);
                     continue;
@@ -82,7 +73,7 @@ impl ApiServer {
                     from.clear();
                     continue;
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             };
             let items = items.unwrap_or_default();
             read += items.len();

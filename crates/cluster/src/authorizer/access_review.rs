@@ -5,17 +5,18 @@
 
 use std::sync::Arc;
 
-use futures::future::{BoxFuture, FutureExt as _};
-use http::{Request, header::CONTENT_TYPE};
+use futures::future::FutureExt as _;
+use http::Request;
 use k8s_openapi::{
     api::authorization::v1::{LocalSubjectAccessReview, ResourceAttributes, SubjectAccessReviewSpec},
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 use serde::Deserialize;
+use serde_json::json;
 use tokio::time::Instant;
 
-use super::{Authorization, Authorizer};
-use crate::apiserver::{ApiServer, CallKind};
+use super::{Answer, Authorization, Authorizer};
+use crate::apiserver::{ApiServer, CallKind, CallRequest, object_in, with_object};
 use gmsa_core::{
     admission::{Failure, ServiceAccount, Source, UseFact},
     credspec::{GROUP, PLURAL, SpecName, Verb, is_dns_subdomain},
@@ -70,14 +71,13 @@ async fn authorization(
         let user = account.user();
         let share = (kind == CallKind::AccessReview).then_some(&*user);
         let answer = api.exchange(kind, share, request(account, verb, spec)?, deadline).await?;
-        let answer: AccessReviewAnswer = serde_json::from_slice(answer.body())
-            .map_err(|_| Failure::new("the API server's answer is not a LocalSubjectAccessReview with a status"))?;
+        let answer: AccessReviewAnswer = object_in(answer.body(), "a LocalSubjectAccessReview with a status")?;
         Ok(answer.status.into())
     };
     Authorization { fact: asked.await.unwrap_or_else(UseFact::Failed), source: Source::Api }
 }
 
-fn request(account: &ServiceAccount, verb: Verb, spec: &SpecName) -> Result<Request<Vec<u8>>, Failure> {
+fn request(account: &ServiceAccount, verb: Verb, spec: &SpecName) -> Result<CallRequest, Failure> {
     let namespace = &*account.namespace;
     // It becomes a part of a URL.
     if namespace.contains('.') || !is_dns_subdomain(namespace) {
@@ -100,22 +100,13 @@ fn request(account: &ServiceAccount, verb: Verb, spec: &SpecName) -> Result<Requ
         },
         status: None,
     };
-    let review = serde_json::to_vec(&review).map_err(|_| Failure::new("the access review cannot be written"))?;
-    Request::post(format!("/apis/authorization.k8s.io/v1/namespaces/{namespace}/localsubjectaccessreviews"))
-        .header(CONTENT_TYPE, "application/json")
-        .body(review)
-        .map_err(|_| Failure::new("the access review does not make a request"))
+    let path = format!("/apis/authorization.k8s.io/v1/namespaces/{namespace}/localsubjectaccessreviews");
+    Ok(with_object(Request::post(path), &json!(review)))
 }
 
 /// Makes an access review for each question.
 impl Authorizer for ApiServer {
-    fn may<'a>(
-        &'a self,
-        account: &'a ServiceAccount,
-        verb: Verb,
-        spec: &'a SpecName,
-        deadline: Instant,
-    ) -> BoxFuture<'a, Authorization> {
+    fn may<'a>(&'a self, account: &'a ServiceAccount, verb: Verb, spec: &'a SpecName, deadline: Instant) -> Answer<'a> {
         authorization(self, CallKind::AccessReview, account, verb, spec, deadline).boxed()
     }
 }
@@ -124,13 +115,7 @@ impl Authorizer for ApiServer {
 pub struct Advisor(pub Arc<ApiServer>);
 
 impl Authorizer for Advisor {
-    fn may<'a>(
-        &'a self,
-        account: &'a ServiceAccount,
-        verb: Verb,
-        spec: &'a SpecName,
-        deadline: Instant,
-    ) -> BoxFuture<'a, Authorization> {
+    fn may<'a>(&'a self, account: &'a ServiceAccount, verb: Verb, spec: &'a SpecName, deadline: Instant) -> Answer<'a> {
         authorization(&self.0, CallKind::Advice, account, verb, spec, deadline).boxed()
     }
 }

@@ -7,10 +7,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use futures::future::{BoxFuture, FutureExt, ready};
+use futures::future::{FutureExt, ready};
 use tokio::time::Instant;
 
-use super::{Authorization, Authorizer};
+use super::{Answer, Authorization, Authorizer};
 use gmsa_core::{
     admission::{ServiceAccount, Source, UseFact},
     credspec::{GROUP, PLURAL, SpecName, Verb},
@@ -202,13 +202,7 @@ impl Rbac {
 }
 
 impl Authorizer for Rbac {
-    fn may<'a>(
-        &'a self,
-        account: &'a ServiceAccount,
-        verb: Verb,
-        spec: &'a SpecName,
-        _: Instant,
-    ) -> BoxFuture<'a, Authorization> {
+    fn may<'a>(&'a self, account: &'a ServiceAccount, verb: Verb, spec: &'a SpecName, _: Instant) -> Answer<'a> {
         let fact = match self.grant(account, verb, spec) {
             Some(_) => UseFact::Allowed,
             None => UseFact::Denied { reason: self.missing_roles(account) },

@@ -86,7 +86,6 @@ pub async fn body(
     deadline: Instant,
 ) -> Result<Option<Bytes>, Failure> {
     let request = Request::get(format!("{}/{name}", collection())).body(Vec::new());
-    let request = request.map_err(|_| Failure::new("the name does not make a URL"))?;
     match api.exchange(kind, account, request, deadline).await {
         Ok(answer) => Ok(Some(answer.into_body())),
         Err(error) if error.code() != Some(404) => Err(error.into()),

@@ -18,7 +18,7 @@ struct Scripted {
 }
 
 impl Authorizer for Scripted {
-    fn may<'a>(&'a self, _: &'a ServiceAccount, _: Verb, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
+    fn may<'a>(&'a self, _: &'a ServiceAccount, _: Verb, _: &'a SpecName, _: Instant) -> Answer<'a> {
         async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
             let fact = self.fact.lock().clone();

@@ -29,7 +29,7 @@ use crate::{
     Program,
     clock::{Clock, Moment},
     metrics::{CertificateStep, EdgeMetrics},
-    object::{self, ObjectError, ObjectName, ObjectWatch},
+    object::{KeptObject, ObjectError, ObjectName},
     telemetry::LogOnce,
 };
 
@@ -41,7 +41,6 @@ const CONTEST: Duration = Duration::from_secs(600);
 
 /// The webhook configurations of a program, and since when CAs are in them.
 pub struct Publication {
-    api: Arc<ApiServer>,
     program: Program,
     targets: Vec<Target>,
     history: BundleHistory,
@@ -50,9 +49,8 @@ pub struct Publication {
 
 /// One webhook configuration.
 struct Target {
-    configuration: ObjectName,
+    configuration: KeptObject,
     problem: LogOnce,
-    watch: ObjectWatch,
     /// The CAs that every `caBundle` of it had when it was read or written last.
     had: CaBundle,
     /// When CAs were missing that had been there, for the last time.
@@ -80,8 +78,9 @@ impl Publication {
         foreign_grace: Duration,
         metrics: EdgeMetrics,
     ) -> Self {
-        let targets = configurations.into_iter().map(Target::new).collect();
-        Self { api, program, targets, history: BundleHistory::new(foreign_grace), metrics }
+        let target = |name| Target::new(KeptObject::new(Arc::clone(&api), program, name));
+        let targets = configurations.into_iter().map(target).collect();
+        Self { program, targets, history: BundleHistory::new(foreign_grace), metrics }
     }
 
     /// Publishes the CAs in a file, for a serving certificate from a Secret that another tool fills: after each change of
@@ -109,9 +108,8 @@ impl Publication {
 
     /// Returns when a configuration is not the version that was read last; never where none can be watched, or another writer contests it.
     pub(super) async fn changed(&mut self) {
-        let api = &self.api;
         let watched = self.targets.iter_mut().filter(|target| target.contest.reason().is_none());
-        let changes: Vec<_> = watched.map(|target| target.watch.changed(api).boxed()).collect();
+        let changes: Vec<_> = watched.map(|target| target.configuration.changed().boxed()).collect();
         if changes.is_empty() {
             return pending().await;
         }
@@ -128,7 +126,7 @@ impl Publication {
         let now = clock();
         let (mut found, mut failed) = (Vec::new(), 0);
         for target in &mut self.targets {
-            let reconciled = target.reconcile(&self.api, &self.program, &mut self.history, policy, now);
+            let reconciled = target.reconcile(&self.program, &mut self.history, policy, now);
             match reconciled.await {
                 Ok(reconciled) => {
                     target.problem.resolve();
@@ -138,7 +136,7 @@ impl Publication {
                 }
                 Err(error) => {
                     failed += u64::from(!matches!(error, ReconcileError::Missing));
-                    let configuration = &target.configuration;
+                    let configuration = &target.configuration.name;
                     target.problem.fail(&error, |reason| {
                         tracing::warn!(%configuration, reason, "the webhook configuration does not have this webhook's certificate authority yet");
                     });
@@ -174,16 +172,14 @@ struct Reconciled {
 }
 
 impl Target {
-    fn new(configuration: ObjectName) -> Self {
-        let watch = ObjectWatch::new(configuration.clone());
+    fn new(configuration: KeptObject) -> Self {
         let (problem, contest) = (LogOnce::default(), LogOnce::default());
-        Self { configuration, problem, watch, had: CaBundle::default(), lost: None, contest }
+        Self { configuration, problem, had: CaBundle::default(), lost: None, contest }
     }
 
     /// Reads the configuration, and writes it where it differs from the policy.
     async fn reconcile(
         &mut self,
-        api: &ApiServer,
         program: &Program,
         history: &mut BundleHistory,
         policy: &CaPolicy,
@@ -191,8 +187,8 @@ impl Target {
     ) -> Result<Reconciled, ReconcileError> {
         let (mut attempt, mut lost) = (1, false);
         loop {
-            let found: Option<WebhookConfiguration> = object::get(api, &self.configuration).await?;
-            self.watch.seen = found.as_ref().and_then(|found| found.metadata.resource_version.clone());
+            let found: Option<WebhookConfiguration> = self.configuration.get().await?;
+            self.configuration.seen = found.as_ref().and_then(|found| found.metadata.resource_version.clone());
             let found = found.ok_or(ReconcileError::Missing)?;
             lost |= self.has_lost(&found, policy);
             let version = &found.metadata.resource_version;
@@ -203,22 +199,25 @@ impl Target {
                 let field = format!("/webhooks/{index}/clientConfig/caBundle");
                 patch.push(json!({"op": "add", "path": field, "value": STANDARD.encode(bundle.to_pem())}));
             }
-            if patch.len() == 1 {
-                self.had.clone_from(&policy.desired);
-                self.judge(lost.then(|| found.writer(program)), now);
-                return Ok(Reconciled { configuration: found, written: false, lost });
-            }
-            match object::patch::<WebhookConfiguration>(api, program, &self.configuration, &json!(patch)).await {
-                Ok(written) => {
-                    tracing::info!(configuration = %self.configuration, "wrote the certificate authorities into the webhook configuration");
-                    self.watch.seen.clone_from(&written.metadata.resource_version);
-                    self.had.clone_from(&policy.desired);
-                    self.judge(lost.then(|| found.writer(program)), now);
-                    return Ok(Reconciled { configuration: written, written: true, lost });
+            let patched: Option<WebhookConfiguration> = if patch.len() == 1 {
+                None
+            } else {
+                match self.configuration.patch(&json!(patch)).await {
+                    Ok(patched) => Some(patched),
+                    Err(error) if error.is_conflict() && attempt < ATTEMPTS => {
+                        attempt += 1;
+                        continue;
+                    }
+                    Err(error) => return Err(error.into()),
                 }
-                Err(error) if error.is_conflict() && attempt < ATTEMPTS => attempt += 1,
-                Err(error) => return Err(error.into()),
+            };
+            if let Some(patched) = &patched {
+                tracing::info!(configuration = %self.configuration.name, "wrote the certificate authorities into the webhook configuration");
+                self.configuration.seen.clone_from(&patched.metadata.resource_version);
             }
+            self.had.clone_from(&policy.desired);
+            self.judge(lost.then(|| found.writer(program)), now);
+            return Ok(Reconciled { written: patched.is_some(), configuration: patched.unwrap_or(found), lost });
         }
     }
 
@@ -233,13 +232,13 @@ impl Target {
         let is_recent = self.lost.is_some_and(|lost| now.running_since(&lost) < CONTEST);
         let Some(manager) = remover else {
             if !is_recent && self.contest.resolve() {
-                tracing::info!(configuration = %self.configuration, "nobody removes the certificate authorities from the webhook configuration any more");
+                tracing::info!(configuration = %self.configuration.name, "nobody removes the certificate authorities from the webhook configuration any more");
             }
             return;
         };
         self.lost = Some(now);
         if is_recent {
-            let configuration = &self.configuration;
+            let configuration = &self.configuration.name;
             self.contest.fail(&Contested(manager), |manager| {
                 tracing::warn!(
                     %configuration, manager,
@@ -352,9 +351,11 @@ mod tests {
         assert_eq!(writer(&[own]), "unknown");
     }
 
-    #[test]
-    fn a_second_loss_within_minutes_is_another_writer_until_it_stops() {
-        let mut target = Target::new(ObjectName::configuration("mutating/gmsa-webhook").unwrap());
+    #[tokio::test]
+    async fn a_second_loss_within_minutes_is_another_writer_until_it_stops() {
+        let api = ApiServer::new(kube::Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap();
+        let name = ObjectName::configuration("mutating/gmsa-webhook").unwrap();
+        let mut target = Target::new(KeptObject::new(Arc::new(api), TESTED, name));
         let start = Moment::now();
         let mut judge = |minute: u32, lost: Option<&str>| {
             target.judge(lost.map(str::to_owned), start + Duration::from_secs(60) * minute);

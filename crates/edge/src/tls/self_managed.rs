@@ -18,7 +18,7 @@ mod plan;
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
-use gmsa_cluster::apiserver::{ApiServer, jittered};
+use gmsa_cluster::apiserver::{ApiServer, CallError, jittered};
 use gmsa_core::causes::chain;
 use k8s_openapi::api::core::v1::Secret;
 use rustls::pki_types::CertificateDer;
@@ -34,7 +34,7 @@ use crate::{
     Program,
     clock::{Clock, Moment},
     metrics::{CertificateStep, EdgeMetrics},
-    object::{self, ObjectError, ObjectName, ObjectWatch},
+    object::{KeptObject, ObjectError, ObjectName},
     telemetry::LogOnce,
 };
 
@@ -71,7 +71,6 @@ pub struct SelfManagedSettings {
 
 /// The work of one replica.
 pub struct SelfManaged {
-    api: Arc<ApiServer>,
     settings: SelfManagedSettings,
     publication: Publication,
     served: Served,
@@ -81,8 +80,7 @@ pub struct SelfManaged {
     metrics: EdgeMetrics,
     ready: Box<dyn Fn() + Send + Sync>,
     problem: LogOnce,
-    /// The Secret.
-    watch: ObjectWatch,
+    secret: KeptObject,
     dispute: Dispute,
 }
 
@@ -109,16 +107,17 @@ impl SelfManaged {
         metrics: EdgeMetrics,
         ready: impl Fn() + Send + Sync + 'static,
     ) -> Self {
+        let program = settings.issuance.program;
         let publication = Publication::new(
             Arc::clone(&api),
-            settings.issuance.program,
+            program,
             settings.configurations.clone(),
             settings.foreign_grace,
             metrics.clone(),
         );
         let (ready, problem, issuer) = (Box::new(ready), LogOnce::default(), None);
-        let (watch, dispute) = (ObjectWatch::new(settings.secret.clone()), Dispute::default());
-        Self { api, settings, publication, served, issuer, clock, metrics, ready, problem, watch, dispute }
+        let (secret, dispute) = (KeptObject::new(api, program, settings.secret.clone()), Dispute::default());
+        Self { settings, publication, served, issuer, clock, metrics, ready, problem, secret, dispute }
     }
 
     /// Manages the certificates until the process ends.
@@ -127,7 +126,7 @@ impl SelfManaged {
             self.reconcile().await;
             let changed = async {
                 tokio::select! {
-                    () = self.watch.changed(&self.api) => {}
+                    () = self.secret.changed() => {}
                     () = self.publication.changed() => {}
                 }
             };
@@ -162,11 +161,11 @@ impl SelfManaged {
     /// Returns whether it made one: another may follow.
     async fn round(&mut self, now: Moment) -> Result<bool, RoundError> {
         let (name, program) = (self.settings.secret.clone(), self.settings.issuance.program);
-        let found: Option<Secret> = object::get(&self.api, &name).await?;
-        self.watch.seen = None;
+        let found: Option<Secret> = self.secret.get().await?;
+        self.secret.seen = None;
         let mut secret = found.ok_or_else(|| RoundError::NoSecret(name.clone(), program.noun))?;
         let version = secret.metadata.resource_version.clone().unwrap_or_default();
-        self.watch.seen = Some(version.clone());
+        self.secret.seen = Some(version.clone());
         let contents = read(secret.data.get_or_insert_default(), &program);
         let annotations = secret.metadata.annotations.as_ref();
         let rotation = annotations.and_then(|all| all.get(&rotate_annotation(&program))).cloned().unwrap_or_default();
@@ -202,9 +201,9 @@ impl SelfManaged {
         certificates.write(secret.data.get_or_insert_default())?;
         // Without a version, the update would overwrite what another writer has written.
         if secret.metadata.resource_version.as_ref().is_none_or(String::is_empty) {
-            return Err(ObjectError::Unexpected(name.title()).into());
+            return Err(ObjectError::new("update", &name, CallError::Unreadable("an object with a version")).into());
         }
-        let updated: Secret = object::update(&self.api, &program, &name, &json!(secret)).await?;
+        let updated: Secret = self.secret.update(&json!(secret)).await?;
         self.dispute.wrote(&version, updated.metadata.resource_version.unwrap_or_default(), now);
         if let Some(counter) = counter(change) {
             self.metrics.certificate_step(counter, 1);

@@ -150,7 +150,7 @@ async fn apply(
         let (collection, _) = path.rsplit_once('/').unwrap_or_default();
         Request::post(format!("{collection}?{parameters}")).header(CONTENT_TYPE, "application/json")
     };
-    cluster.api.call(request.body(serde_json::to_vec(&object)?)?, cluster.deadline()).await?;
+    cluster.api.call(request.body(serde_json::to_vec(&object)?), cluster.deadline()).await?;
     Ok(())
 }
 

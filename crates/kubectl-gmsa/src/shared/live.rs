@@ -2,19 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::{
-    Request,
-    header::{ACCEPT, CONTENT_TYPE},
-};
+use http::{Request, header::ACCEPT};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 use tokio::time::Instant;
 
 use crate::shared::progress;
-use gmsa_cluster::apiserver::{
-    ApiServer, CallError,
-    list::{ListError, OBJECTS},
-};
+use gmsa_cluster::apiserver::{ApiServer, CallError, list::OBJECTS, with_object};
 
 /// An answer with the metadata of the object only. <https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches>
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -42,12 +36,12 @@ impl LiveCluster {
     /// Reads an object that may not be there.
     pub async fn find<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Option<T>> {
         progress::doing(&format!("reading {path}"));
-        self.found(self.api.call(Request::get(path).body(Vec::new())?, self.deadline()).await)
+        self.found(self.api.call(Request::get(path).body(Vec::new()), self.deadline()).await)
     }
 
     /// Reads only the metadata of an object that may not be there.
     pub async fn metadata<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Option<T>> {
-        let request = Request::get(path).header(ACCEPT, METADATA).body(Vec::new())?;
+        let request = Request::get(path).header(ACCEPT, METADATA).body(Vec::new());
         self.found(self.api.call(request, self.deadline()).await)
     }
 
@@ -61,11 +55,7 @@ impl LiveCluster {
             progress::doing(&format!("reading {path}, {so_far} so far"));
             self.deadline()
         };
-        self.api.pages(path, OBJECTS, deadline, keep).await.map_err(|error| match error {
-            ListError::Call(error) => self.located(error),
-            ListError::Unreadable(error) => error.into(),
-            ListError::Path(error) => error.into(),
-        })
+        self.api.pages(path, OBJECTS, deadline, keep).await.map_err(|error| self.located(error))
     }
 
     /// Creates an object. If the outcome is unknown, looks the object up by name.
@@ -84,8 +74,7 @@ impl LiveCluster {
 
     /// Posts an object and returns the answer. A review object is not stored.
     pub async fn post<T: DeserializeOwned>(&self, path: &str, object: &impl Serialize) -> anyhow::Result<T> {
-        let request = Request::post(path).header(CONTENT_TYPE, "application/json");
-        let answer = self.api.call(request.body(serde_json::to_vec(object)?)?, self.deadline()).await;
+        let answer = self.api.call(with_object(Request::post(path), &json!(object)), self.deadline()).await;
         Ok(serde_json::from_slice(&answer.map_err(|error| self.located(error))?)?)
     }
 
@@ -95,10 +84,9 @@ impl LiveCluster {
         // All options in the body: the API server reads those of the query only where there is none.
         let dry_run: &[&str] = if is_dry_run { &["All"] } else { &[] };
         let options = json!({"preconditions": uid.map(|uid| json!({"uid": uid})), "dryRun": dry_run});
-        let request = Request::delete(path).header(CONTENT_TYPE, "application/json");
-        let request = request.body(serde_json::to_vec(&options)?)?;
-        let (first, is_repeated) = match self.api.call(request.clone(), self.deadline()).await {
-            Err(error) if error.is_outcome_unknown() => (self.api.call(request, self.deadline()).await, true),
+        let delete = || self.api.call(with_object(Request::delete(path), &options), self.deadline());
+        let (first, is_repeated) = match delete().await {
+            Err(error) if error.is_outcome_unknown() => (delete().await, true),
             first => (first, false),
         };
         match first {
@@ -131,7 +119,7 @@ impl LiveCluster {
     /// Reads plain text through the API server: a log, or the answer of a pod over HTTP.
     pub async fn text(&self, path: &str) -> anyhow::Result<String> {
         let limit = if path.contains("/proxy/") { POD_CALL.min(self.timeout) } else { self.timeout };
-        let answer = self.api.call(Request::get(path).body(Vec::new())?, Instant::now() + limit).await;
+        let answer = self.api.call(Request::get(path).body(Vec::new()), Instant::now() + limit).await;
         let answer = answer.map_err(|error| self.located(error))?;
         Ok(String::from_utf8_lossy(&answer).into_owned())
     }

@@ -271,6 +271,7 @@ impl Remedy {
             CallError::Unreachable(_) | CallError::Cut => Self::later(
                 "Try again. If that does not help, check the network to the API server: `kubectl get --raw /readyz`.",
             ),
+            CallError::Unreadable(_) | CallError::Request(_) => Self::of_answer(),
             CallError::TooLarge(_) => {
                 Self::new("Look at the objects with kubectl: there are too many, or they are too large.")
             }

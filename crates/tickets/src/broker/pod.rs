@@ -64,7 +64,7 @@ pub async fn check(
     let unavailable = |cause: &str| {
         Refusal::unavailable(rules::TICKET_CHECK.id, format!("the pod {:?} cannot be read: {cause}", caller.pod))
     };
-    let request = Request::get(path).body(Vec::new()).map_err(|_| unavailable("its name does not make a URL"))?;
+    let request = Request::get(path).body(Vec::new());
     let answer = match api.exchange(CallKind::KnownSpec, Some(&caller.account.user()), request, deadline).await {
         Ok(answer) => answer,
         Err(error) if error.code() == Some(404) => return Err(refused(caller, "does not exist any more")),

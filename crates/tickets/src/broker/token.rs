@@ -5,7 +5,7 @@
 //! cannot be accepted costs no review; nothing that it says is believed otherwise. A token is never logged, nor part of a message.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use gmsa_cluster::apiserver::{ApiServer, CallKind};
+use gmsa_cluster::apiserver::{ApiServer, CallKind, object_in, with_object};
 use gmsa_core::{
     admission::ServiceAccount,
     causes::chain,
@@ -13,7 +13,7 @@ use gmsa_core::{
     diagnostic::rules,
     quote::remark,
 };
-use http::{Request, header::CONTENT_TYPE};
+use http::Request;
 use k8s_openapi::api::authentication::v1::TokenReviewStatus;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::json;
@@ -84,14 +84,10 @@ pub async fn review(
         "kind": "TokenReview",
         "spec": {"token": token, "audiences": [audience]},
     });
-    let unreadable = || unavailable("the API server's answer is not a TokenReview with a status");
-    let request = Request::post("/apis/authentication.k8s.io/v1/tokenreviews")
-        .header(CONTENT_TYPE, "application/json")
-        .body(review.to_string().into_bytes())
-        .map_err(|_| unreadable())?;
+    let request = with_object(Request::post("/apis/authentication.k8s.io/v1/tokenreviews"), &review);
     let answer = api.exchange(CallKind::TokenReview, source, request, deadline).await;
-    let answer = answer.map_err(|error| unavailable(&chain(&error)))?;
-    let mut review: TokenReviewAnswer = serde_json::from_slice(answer.body()).map_err(|_| unreadable())?;
+    let review = answer.and_then(|answer| object_in(answer.body(), "a TokenReview with a status"));
+    let mut review: TokenReviewAnswer = review.map_err(|error| unavailable(&chain(&error)))?;
     review.status.error = review.status.error.map(|error| error.replace(token, "TOKEN"));
     caller(&review.status, audience)
 }

@@ -11,6 +11,7 @@ use std::{
 };
 
 use gmsa_core::diagnostic::Diagnostic;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelectorRequirement;
 use kube::core::{Expression, Selector, SelectorExt as _};
 
 use super::PolicyRule;
@@ -85,23 +86,14 @@ fn read_expression(field: &Field<'_>) -> Result<Expression, Diagnostic> {
     field.expect_only(&["key", "operator", "values"])?;
     let (operator, values) = (field.get("operator"), field.get("values"));
     let (name, listed) = (operator.required_text()?, values.texts()?);
-    let takes_values = match name {
-        "In" | "NotIn" => true,
-        "Exists" | "DoesNotExist" => false,
-        other => {
-            return Err(operator.problem(&format!("expected In, NotIn, Exists or DoesNotExist, found {other:?}")));
-        }
-    };
+    let (key, values_of) = (field.get("key").required_text()?.to_owned(), Some(listed.clone()));
+    let requirement = LabelSelectorRequirement { key, operator: name.to_owned(), values: values_of };
+    let unknown = |_| operator.problem(&format!("expected In, NotIn, Exists or DoesNotExist, found {name:?}"));
+    let expression = Expression::try_from(requirement).map_err(unknown)?;
+    let takes_values = matches!(expression, Expression::In(..) | Expression::NotIn(..));
     if takes_values == listed.is_empty() {
         let expected = if takes_values { "expected at least one value" } else { "expected no values" };
         return Err(values.problem(&format!("{expected} with this operator")));
     }
-    let key = field.get("key").required_text()?.to_owned();
-    let listed = listed.into_iter().collect();
-    Ok(match name {
-        "In" => Expression::In(key, listed),
-        "NotIn" => Expression::NotIn(key, listed),
-        "Exists" => Expression::Exists(key),
-        _ => Expression::DoesNotExist(key),
-    })
+    Ok(expression)
 }
