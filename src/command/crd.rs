@@ -68,8 +68,8 @@ pub async fn upgrade(api: &ApiServer) -> anyhow::Result<(String, ExitCode)> {
         return Ok(report(&done));
     }
     let versions = spec.get("versions").and_then(Value::as_array).into_iter().flatten();
-    let stores = |version: &Value| version.get("storage") == Some(&Value::Bool(true));
-    if !versions.filter(|version| stores(version)).any(|version| version.get("name") == Some(&VERSION.into())) {
+    let is_storage = |version: &Value| version.get("storage") == Some(&Value::Bool(true));
+    if !versions.filter(|version| is_storage(version)).any(|version| version.get("name") == Some(&VERSION.into())) {
         sleep(LEARNS).await;
     }
     // The release does not depend on it, so it must not fail for it.

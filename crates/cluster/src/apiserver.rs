@@ -195,6 +195,9 @@ impl ApiServer {
 pub type CallRequest = http::Result<Request<Vec<u8>>>;
 
 /// A request with an object in its body.
+///
+/// # Errors
+/// Where its URL is not one.
 pub fn with_object(request: request::Builder, object: &Value) -> CallRequest {
     request.header(CONTENT_TYPE, OBJECTS).body(object.to_string().into_bytes())
 }

@@ -63,7 +63,7 @@ impl<'s> ExpectedContents<'s> {
             return Ok(());
         }
         let theirs: Value = serde_json::from_str(pod_text).map_err(|_| Difference::NotJson)?;
-        // Of two equal keys the value has one. In a text, only a colon behind a key is in no string.
+        // The value has one of two equal keys. The text has a colon behind each, and no other outside its strings.
         if structure(pod_text).filter(|(_, byte)| *byte == b':').count() != keys(&theirs) {
             return Err(Difference::DuplicateKey);
         }

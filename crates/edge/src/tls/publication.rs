@@ -78,7 +78,7 @@ impl Publication {
         foreign_grace: Duration,
         metrics: EdgeMetrics,
     ) -> Self {
-        let target = |name| Target::new(KeptObject::new(Arc::clone(&api), program, name));
+        let target = move |name| Target::new(KeptObject::new(Arc::clone(&api), program, name));
         let targets = configurations.into_iter().map(target).collect();
         Self { program, targets, history: BundleHistory::new(foreign_grace), metrics }
     }
