@@ -17,6 +17,9 @@ use gmsa_directory::{Directory, Error, LdapFilter, account::Account};
 /// The list for tickets, in a credential spec.
 const FIELD: &str = "metadata.annotations[gmsa-webhook/services]";
 
+/// The list for a keytab.
+const KEYTAB_FIELD: &str = "metadata.annotations[gmsa-webhook/keytab]";
+
 const NO_TICKET: &str = "the domain gives no ticket for it, so clients fall back to NTLM or fail";
 
 /// Service principal names that other accounts have too, in any domain of the forest.
@@ -73,6 +76,32 @@ pub(super) async fn of_tickets(directory: &mut Directory, listed: &[String]) -> 
     let at =
         |(rule, problem, fix)| Diagnostic { field: FIELD.to_owned(), ..Diagnostic::new(rule, problem).with_fix(fix) };
     Ok(found.map(at).collect())
+}
+
+/// Names of a keytab that the account lacks: clients get no ticket for them, or one that another account's keys open.
+pub(super) async fn of_keytab(
+    directory: &mut Directory,
+    account: &Account,
+    listed: &[String],
+) -> Result<Vec<Diagnostic>, Error> {
+    let is_own = |name: &&String| account.services().iter().any(|own| covers(own, name));
+    let lacked: Vec<&String> = listed.iter().filter(|name| !is_own(name)).collect();
+    let (owners, _) = owners(directory, lacked.iter().map(|name| name.as_str())).await?;
+    let fault = |name: &&String| {
+        let shown = Quoted::new(name);
+        let others = owners.get(&name.to_ascii_lowercase()).map(|all| quoted(all.iter().map(|one| one.name.as_str())));
+        let (problem, first) = match others {
+            Some(others) => (
+                format!("lists {shown}, a name of {others}, not of the account"),
+                format!("setspn -D {name} ACCOUNT, for the one that has it, then "),
+            ),
+            None => (format!("lists {shown}, a name that the account does not have"), String::new()),
+        };
+        let fix = shell::cmd(&account.sam).map(|sam| format!("{first}setspn -S {name} {sam}$"));
+        let found = Diagnostic::new(&rules::TICKET_SERVICE, problem).fixed(fix);
+        Diagnostic { field: KEYTAB_FIELD.to_owned(), consequence: Some(NO_TICKET), ..found }
+    };
+    Ok(lacked.iter().map(fault).collect())
 }
 
 /// An object with a service principal name.

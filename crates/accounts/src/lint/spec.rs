@@ -2,7 +2,7 @@
 
 use gmsa_core::{
     credspec::{
-        KIND,
+        KIND, Verb,
         domain_join::{DomainJoinConfig, accounts},
         generate::{Domain, scalar},
         is_dns_subdomain,
@@ -18,7 +18,12 @@ use gmsa_core::{
 use serde_json::Value;
 use time::UtcDateTime;
 
-use super::{class, ended, finding, forest::quota, left_over, quoted, services::of_tickets};
+use super::{
+    class, ended, finding,
+    forest::quota,
+    left_over, quoted,
+    services::{of_keytab, of_tickets},
+};
 use crate::principal::Principals;
 use gmsa_directory::{
     Directory, Error,
@@ -218,6 +223,9 @@ async fn of_forest(
         vec![whole]
     } else {
         found.extend(listed(&account, spec).into_iter().chain(any_service(&account, spec)));
+        if let Ok(names) = services::keytab_names(services::list_of(spec, Verb::Export)) {
+            found.extend(of_keytab(directory, &account, &names).await?);
+        }
         ended(&account, now).collect()
     };
     found.extend(of_account.into_iter().map(|found| {

@@ -342,7 +342,12 @@ impl Pod {
 
     /// The credential specs that it asks tickets or a keytab of, by its annotations and by the audiences of its tokens. May repeat; not validated.
     pub fn asks_tickets_of(&self) -> impl Iterator<Item = &str> {
-        self.asks().map(|(_, name)| name).chain(self.audiences())
+        self.wants().map(|(_, name)| name)
+    }
+
+    /// The same with their verbs.
+    pub fn wants(&self) -> impl Iterator<Item = (Verb, &str)> {
+        self.asks().chain(self.tokens())
     }
 
     /// Whether it names the group of the files in its volumes (`fsGroup`).

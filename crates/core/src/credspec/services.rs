@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use super::Verb;
 use crate::quote::Quoted;
 
 /// The annotation of a `GMSACredentialSpec`.
@@ -107,7 +108,13 @@ impl fmt::Display for Services {
 
 /// The annotation of a whole credential spec; `None` too where it is not a text.
 pub fn listed(spec: &Value) -> Option<&str> {
-    spec.pointer("/metadata/annotations")?.get(ANNOTATION)?.as_str()
+    list_of(spec, Verb::Use)
+}
+
+/// The annotation of a whole credential spec that opts in to what this verb gives: [`ANNOTATION`], or [`KEYTAB`].
+pub fn list_of(spec: &Value, verb: Verb) -> Option<&str> {
+    let annotation = if verb == Verb::Use { ANNOTATION } else { KEYTAB };
+    spec.pointer("/metadata/annotations")?.get(annotation)?.as_str()
 }
 
 /// The names for which a credential spec with this annotation ([`KEYTAB`]) has entries in its keytab, beside the account's own name. They are

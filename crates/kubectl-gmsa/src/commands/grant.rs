@@ -1,4 +1,4 @@
-//! `grant`: the ClusterRole and RoleBinding that let a service account use exactly one credential spec.
+//! `grant`: the ClusterRole and RoleBinding that let a service account use exactly one credential spec, or have its keytab.
 
 use std::fmt::Write as _;
 
@@ -50,6 +50,11 @@ pub struct Options {
     /// The service account
     #[arg(long, alias = "service-account", value_name = "NAMESPACE:NAME", value_parser = service_account)]
     serviceaccount: ServiceAccount,
+    /// Grant `export` instead of `use`: the keytab
+    ///
+    /// A keytab is the account's password until it changes. A service that accepts Kerberos needs it; one that logs on does not
+    #[arg(long)]
+    keytab: bool,
     /// Revoke the permission
     ///
     /// With --apply the RoleBinding is deleted, otherwise the command for it is printed. The ClusterRole stays: other bindings may use it
@@ -65,7 +70,8 @@ pub struct Options {
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let ServiceAccount { namespace, name: service_account } = &options.serviceaccount;
-    let grant = GrantObjects { spec: &options.credspec, namespace, service_account };
+    let verb = if options.keytab { Verb::Export } else { Verb::Use };
+    let grant = GrantObjects { verb, spec: &options.credspec, namespace, service_account };
     let is_dry_run = options.dry_run.is_some();
     if !is_dry_run && !options.apply {
         // Never prints the object: piped to `kubectl apply`, it would grant the permission again.
@@ -121,7 +127,7 @@ async fn expect_namespace(world: &World, grant: &GrantObjects<'_>) -> anyhow::Re
 
 /// What to say if the service account or the credential spec of the grant does not exist.
 async fn absent(world: &World, grant: &GrantObjects<'_>) -> Vec<String> {
-    let GrantObjects { spec, namespace, service_account } = grant;
+    let GrantObjects { spec, namespace, service_account, .. } = grant;
     let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
     let account = format!("service account {namespace}:{service_account}");
     let account = names::absent(world, &account, &accounts, service_account).await;
@@ -190,11 +196,12 @@ async fn revoke(cluster: &LiveCluster, grant: &GrantObjects<'_>, is_dry_run: boo
     };
     let (rbac, _) = Rbac::from_documents(&others);
     let account = ServiceAccount { namespace: grant.namespace.into(), name: grant.service_account.into() };
-    let other = rbac.grant(&account, Verb::Use, grant.spec);
+    let other = rbac.grant(&account, grant.verb, grant.spec);
     if let Some(other) = &other {
-        let (GrantObjects { spec, namespace, service_account }, by) = (grant, Grant::by(other.binding).why());
+        let (GrantObjects { verb, spec, namespace, service_account }, by) = (grant, Grant::by(other.binding).why());
         // Writing into a String cannot fail.
-        let _ = writeln!(text, "{namespace}:{service_account} may still use {spec}, by {}", one_line(&by));
+        let _ =
+            writeln!(text, "{namespace}:{service_account} may still {} {spec}, by {}", verb.as_str(), one_line(&by));
     }
     print(text)?;
     Ok(if other.is_some() || is_misspelt { Outcome::Findings } else { Outcome::Clean })

@@ -1,4 +1,4 @@
-//! `who-can`: lists the service accounts, and the users and groups that include service accounts, that may use a credential spec, with
+//! `who-can`: lists the service accounts, and the users and groups that include service accounts, that may use a credential spec or export it, with
 //! the binding of each, and who may act as their pods. For a service account it lists the credential specs that it may use.
 
 use std::{
@@ -108,12 +108,13 @@ async fn used_by(account: &ServiceAccount, options: &Options, connection: &Conne
     let Manifests { documents, mut problems, .. } = read;
     let (rbac, refused) = Rbac::from_documents(&documents);
     problems.extend(refused);
-    let grant = |spec: &Value| {
-        let name = SpecName::parse(spec.pointer("/metadata/name")?.as_str()?)?;
-        let grant = rbac.grant(account, Verb::Use, &name)?;
-        Some(Grant { credential_spec: Some(name.to_string()), ..Grant::by(grant.binding) })
+    let name = |spec: &Value| SpecName::parse(spec.pointer("/metadata/name")?.as_str()?);
+    let grant = |name: &SpecName, verb| {
+        let grant = Grant::by(rbac.grant(account, verb, name)?.binding);
+        Some((Grant { credential_spec: Some(name.to_string()), ..grant }, verb))
     };
-    let found: BTreeSet<Grant> = specs.iter().filter_map(grant).collect();
+    let names: Vec<SpecName> = specs.iter().filter_map(name).collect();
+    let found = by_verb(names.iter().flat_map(|name| Verb::ALL.into_iter().filter_map(|verb| grant(name, verb))));
     let ServiceAccount { namespace, name } = account;
     if let Some(world) = world.filter(|_| found.is_empty()) {
         names::expect(&world, &format!("namespace {namespace}"), "/api/v1/namespaces", namespace).await?;
@@ -159,21 +160,34 @@ fn absent_in(documents: &[Document], name: &SpecName) -> Option<String> {
     Some(format!("there is no credential spec {name} in the manifests{}", nearest.unwrap_or_default()))
 }
 
+/// The grants, each with its verbs; none where that is `use` alone.
+fn by_verb(grants: impl Iterator<Item = (Grant, Verb)>) -> BTreeSet<Grant> {
+    let mut all: BTreeMap<Grant, BTreeSet<&'static str>> = BTreeMap::new();
+    for (grant, verb) in grants {
+        all.entry(grant).or_default().insert(verb.as_str());
+    }
+    let of_use = BTreeSet::from([Verb::Use.as_str()]);
+    all.into_iter()
+        .map(|(grant, may)| Grant { may: if may == of_use { BTreeSet::new() } else { may }, ..grant })
+        .collect()
+}
+
 fn grants(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<Grant> {
-    let mut grants = BTreeSet::new();
+    let mut grants = Vec::new();
     // ClusterRoleBindings are listed for every namespace, also for one without bindings of its own.
     for namespace in rbac.namespaces().chain([only.unwrap_or("")]) {
         if only.is_some_and(|only| only != namespace) {
             continue;
         }
-        for grant in rbac.grants((Verb::Use, name), namespace) {
+        let all = Verb::ALL.into_iter().flat_map(|verb| rbac.grants((verb, name), namespace).map(move |of| (of, verb)));
+        for (grant, verb) in all {
             let binding = grant.binding;
             // A binding for all namespaces counts for the pods of the requested namespace.
             if !grant.holder.is_of_pods_in(binding.namespace.as_deref().or(only)) {
                 continue;
             }
-            grants.insert(Grant::by(binding).with_subject(grant.holder));
+            grants.push((Grant::by(binding).with_subject(grant.holder), verb));
         }
     }
-    grants
+    by_verb(grants.into_iter())
 }

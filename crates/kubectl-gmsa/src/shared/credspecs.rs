@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
     credspec::{
-        Contents, CredentialSpec, GROUP, KIND, PLURAL, SpecName, lint,
-        services::{ANNOTATION, Services},
+        Contents, CredentialSpec, GROUP, KIND, PLURAL, SpecName, Verb, lint,
+        services::{self, ANNOTATION, KEYTAB, Services, keytab_names},
     },
     diagnostic::Diagnostic,
     pointer::escape,
@@ -21,13 +21,17 @@ pub fn contents_by_name(specs: impl IntoIterator<Item = CredentialSpec>) -> Hash
     specs.into_iter().filter_map(|spec| Some((spec.metadata.name.clone(), spec.contents()?))).collect()
 }
 
-/// Why a credential spec with this annotation for services gives no tickets, and the command that corrects the annotation.
-pub fn without_tickets(spec: &SpecName, annotation: Option<&str>) -> Option<(String, String)> {
-    let why = Services::of(annotation).err()?;
+/// Why a credential spec gives no tickets, or no keytab, and the command that corrects the annotation.
+pub fn without_tickets(name: &SpecName, verb: Verb, spec: &Value) -> Option<Diagnostic> {
+    let annotation = services::list_of(spec, verb);
+    let (rule, key, why) = match verb {
+        Verb::Use => (&rules::TICKET_SERVICES, ANNOTATION, Services::of(annotation).err()?),
+        Verb::Export => (&rules::KEYTAB_NAMES, KEYTAB, keytab_names(annotation).err()?),
+    };
     let services = annotation.and_then(lint::corrected_services).and_then(|services| posix(&services));
     let services = services.as_deref().unwrap_or("HTTP/app.contoso.com");
-    let command = format!("kubectl annotate {PLURAL} {spec} --overwrite {ANNOTATION}={services}");
-    Some((format!("cred spec {spec} gives no tickets: {why}"), command))
+    let command = format!("kubectl annotate {PLURAL} {name} --overwrite {key}={services}");
+    Some(Diagnostic::new(rule, format!("cred spec {name} gives no {}: {why}", verb.product())).with_fix(command))
 }
 
 /// Whether a manifest is a credential spec, of any version, or is meant as one: the linter reports a wrong group or kind.

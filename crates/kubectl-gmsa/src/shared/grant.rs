@@ -1,4 +1,4 @@
-//! The ClusterRole and RoleBinding that let a service account use exactly one credential spec.
+//! The ClusterRole and RoleBinding that let a service account use exactly one credential spec, or export it.
 
 use gmsa_cluster::manifests::Document;
 use gmsa_core::credspec::{GROUP, PLURAL, SpecName, Verb, generate::scalar};
@@ -8,6 +8,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// The objects that grant one credential spec to one service account.
 pub struct GrantObjects<'a> {
+    pub verb: Verb,
     pub spec: &'a SpecName,
     pub namespace: &'a str,
     pub service_account: &'a str,
@@ -16,11 +17,11 @@ pub struct GrantObjects<'a> {
 /// Both names follow from the grant, so that granting twice changes nothing.
 impl GrantObjects<'_> {
     pub fn role(&self) -> String {
-        format!("gmsa-use-{}", self.spec)
+        format!("gmsa-{}-{}", self.verb.as_str(), self.spec)
     }
 
     pub fn binding(&self) -> String {
-        format!("gmsa-use-{}-{}", self.spec, self.service_account)
+        format!("{}-{}", self.role(), self.service_account)
     }
 
     pub fn role_path(&self) -> String {
@@ -54,10 +55,10 @@ impl GrantObjects<'_> {
         role == Some((Some("ClusterRole"), Some(&self.role()))) && all(binding, "subjects", is_own)
     }
 
-    /// Whether the ClusterRole of this grant's name allows only the use of the credential spec.
+    /// Whether the ClusterRole of this grant's name allows only this verb on the credential spec.
     pub fn is_own_role(&self, role: &Value) -> bool {
         let own = json!({
-            "apiGroups": [GROUP], "resources": [PLURAL], "resourceNames": [self.spec.as_str()], "verbs": [Verb::Use.as_str()],
+            "apiGroups": [GROUP], "resources": [PLURAL], "resourceNames": [self.spec.as_str()], "verbs": [self.verb.as_str()],
         });
         all(role, "rules", |rule| *rule == own) && role.get("aggregationRule").is_none()
     }
@@ -68,7 +69,7 @@ impl GrantObjects<'_> {
     }
 
     pub fn role_yaml(&self) -> String {
-        let (spec, role) = (scalar(self.spec.as_str()), scalar(&self.role()));
+        let (spec, role, verb) = (scalar(self.spec.as_str()), scalar(&self.role()), self.verb.as_str());
         format!(
             "apiVersion: {RBAC}/v1
 kind: ClusterRole
@@ -78,7 +79,7 @@ rules:
 - apiGroups: [{GROUP}]
   resources: [{PLURAL}]
   resourceNames: [{spec}]
-  verbs: [use]
+  verbs: [{verb}]
 "
         )
     }
@@ -118,7 +119,8 @@ mod tests {
 
     #[test]
     fn the_manifests_hold_the_names_as_strings() {
-        let grant = GrantObjects { spec: &SpecName::parse("web.1").unwrap(), namespace: "no", service_account: "1" };
+        let (verb, spec) = (Verb::Use, SpecName::parse("web.1").unwrap());
+        let grant = GrantObjects { verb, spec: &spec, namespace: "no", service_account: "1" };
         let printed: Vec<Value> = serde_saphyr::from_multiple(&grant.yaml()).unwrap();
         let role = json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "gmsa-use-web.1"},

@@ -29,7 +29,7 @@ fn said(answers: &[(String, Value)]) -> Option<Said<'_>> {
 }
 
 /// What the API server refuses by itself, or the broker when it is asked for tickets: no webhook decides it.
-const NOT_OF_WEBHOOKS: [&str; 3] = ["ephemeral-containers", "ticket-services", "ticket-sidecar"];
+const NOT_OF_WEBHOOKS: [&str; 4] = ["ephemeral-containers", "keytab-names", "ticket-services", "ticket-sidecar"];
 
 #[test]
 fn check_and_the_server_agree_on_every_golden_case() {

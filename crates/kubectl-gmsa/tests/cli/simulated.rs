@@ -94,8 +94,11 @@ impl Step {
         }
         if let Some(allowed) = &self.allowed {
             let entries: Vec<Vec<&str>> = allowed.iter().map(|entry| entry.split(' ').collect()).collect();
-            let entries: Vec<_> = entries.iter().map(|entry| (entry[0], entry[1], entry[2])).collect();
-            api.grant_only(&entries);
+            let grants: Vec<_> = entries.iter().map(|entry| (entry[0], entry[1], entry[2])).collect();
+            api.grant_only(&grants);
+            for entry in entries.iter().filter(|entry| entry.get(3) == Some(&"export")) {
+                api.grant_export(entry[0], entry[1], entry[2]);
+            }
         }
         if let Some(faults) = &self.faults {
             api.heal();

@@ -1,6 +1,6 @@
-//! The annotation that opts in to tickets for Linux pods.
+//! The annotations that opt in to tickets and a keytab for Linux pods.
 //!
-//! Invariant: without the annotation there is nothing to say, as most credential specs are for Windows pods alone.
+//! Invariant: without an annotation there is nothing to say, as most credential specs are for Windows pods alone.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -9,15 +9,17 @@ use serde_json::Value;
 use super::{Findings, Severity, quote};
 use crate::{
     credspec::{
+        Verb,
         domain_join::DomainJoinConfig,
-        services::{ANNOTATION, Services, ServicesError, service, words},
+        services::{ANNOTATION, KEYTAB, Services, ServicesError, service, words},
     },
     diagnostic::rules::{self, Rule},
 };
 
-const FIELD: &str = "metadata.annotations[gmsa-webhook/services]";
 const LIST: &str = "HTTP/app.contoso.com, MSSQLSvc/sql1.contoso.com:1433";
 const NO_TICKETS: &str = "the broker refuses every pod that asks for tickets of this credential spec";
+const NO_KEYTAB: &str = "the broker refuses every pod that asks for a keytab of this credential spec";
+const NOT_ASKED: &str = "clients ask for another name, for which the keytab has no key";
 const NOT_FOUND: &str = "clients find no ticket: they compare its name byte by byte with the one that they ask for";
 const NOT_KNOWN: &str = "where no account has this service principal name, the broker gets none of the tickets";
 const READS_ALL: &str =
@@ -46,23 +48,37 @@ const OF_CONTROLLERS: [&str; 3] = ["ldap", "gc", "e3514235-4b06-11d1-ab04-00c04f
 const OF_COMPUTERS: [&str; 6] = ["host", "cifs", "rpcss", "dns", "wsman", "restrictedkrbhost"];
 
 pub(super) fn check(findings: &mut Findings, metadata: Option<&Value>, join: &DomainJoinConfig<'_>) {
-    let annotation = metadata.and_then(|metadata| metadata.get("annotations")?.get(ANNOTATION));
+    for verb in Verb::ALL {
+        check_list(findings, metadata, join, verb);
+    }
+}
+
+fn check_list(findings: &mut Findings, metadata: Option<&Value>, join: &DomainJoinConfig<'_>, verb: Verb) {
+    let (key, rule, nothing) = match verb {
+        Verb::Use => (ANNOTATION, &rules::TICKET_SERVICES, NO_TICKETS),
+        Verb::Export => (KEYTAB, &rules::KEYTAB_NAMES, NO_KEYTAB),
+    };
+    let field = &*format!("metadata.annotations[{key}]");
+    let annotation = metadata.and_then(|metadata| metadata.get("annotations")?.get(key));
     let text = match annotation {
         None => return,
         Some(Value::String(text)) => text,
         Some(_) => {
             let why = "the API server refuses the object";
-            return findings.add(&rules::TICKET_SERVICES, FIELD, "is not a string", why, format!("\"{LIST}\""));
+            return findings.add(rule, field, "is not a string", why, format!("\"{LIST}\""));
         }
     };
     let parsed = Services::parse(text);
     match &parsed {
+        Ok(Services::Any) if verb == Verb::Export => {
+            findings.add(rule, field, "is *: a keytab is for names of its own", nothing, "\"HTTP/app.contoso.com\"");
+        }
         Ok(Services::Any) => {
             let problem = "is *: pods get a ticket-granting ticket";
-            findings.add_as(Severity::Note, &rules::TICKET_ANY, FIELD, problem, ANY, format!("\"{LIST}\""));
+            findings.add_as(Severity::Note, &rules::TICKET_ANY, field, problem, ANY, format!("\"{LIST}\""));
         }
         Err(error @ (ServicesError::Empty | ServicesError::NotAlone | ServicesError::TooMany)) => {
-            findings.add(&rules::TICKET_SERVICES, FIELD, error.to_string(), NO_TICKETS, format!("\"{LIST}\""));
+            findings.add(rule, field, error.to_string(), nothing, format!("\"{LIST}\""));
         }
         Ok(Services::Listed(_)) | Err(_) => {}
     }
@@ -74,7 +90,7 @@ pub(super) fn check(findings: &mut Findings, metadata: Option<&Value>, join: &Do
                     _ => "each as CLASS/HOST, without a realm",
                 };
                 let remedy = meant(word).unwrap_or_else(|| other.to_owned());
-                findings.add(&rules::TICKET_SERVICES, FIELD, error.to_string(), NO_TICKETS, remedy);
+                findings.add(rule, field, error.to_string(), nothing, remedy);
             }
             Ok(service) => {
                 // Older clients of SQL Server ask without the port first, so both forms may be listed.
@@ -86,8 +102,12 @@ pub(super) fn check(findings: &mut Findings, metadata: Option<&Value>, join: &Do
                 if parsed.as_ref().is_ok_and(lists_both) {
                     continue;
                 }
-                if let Some((rule, problem, why, remedy)) = fault(&service, join) {
-                    findings.add(rule, FIELD, format!("lists {}{problem}", quote(word)), why, remedy);
+                if let Some((of_ticket, problem, why, remedy)) = fault(&service, join) {
+                    let (rule, why) = match verb {
+                        Verb::Use => (of_ticket, why),
+                        Verb::Export => (&rules::TICKET_SERVICE, NOT_ASKED),
+                    };
+                    findings.add(rule, field, format!("lists {}{problem}", quote(word)), why, remedy);
                 }
             }
         }

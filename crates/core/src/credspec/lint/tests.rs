@@ -297,6 +297,26 @@ fn services(list: &str) -> Vec<String> {
 }
 
 #[test]
+fn the_names_of_a_keytab_are_linted_as_services_are() {
+    let keytab = |list: &str| {
+        let lines = lines(&with("/metadata/annotations", Some(json!({"gmsa-webhook/keytab": list}))));
+        lines
+            .into_iter()
+            .map(|line| line.replace("metadata.annotations[gmsa-webhook/keytab]: ", ""))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(keytab("HTTP/app.contoso.com, MSSQLSvc/sql1.contoso.com:1433"), [""; 0]);
+    let any = "error keytab-names is *: a keytab is for names of its own -> \"HTTP/app.contoso.com\"";
+    assert_eq!(keytab("*"), [any]);
+    let what =
+        "which is not a service: expected CLASS/HOST, such as HTTP/app.contoso.com or MSSQLSvc/sql1.contoso.com:1433";
+    let found = format!("error keytab-names lists \"app.contoso.com\", {what} -> HTTP/app.contoso.com");
+    assert_eq!(keytab("app.contoso.com"), [found]);
+    let port = "warning ticket-service lists \"HTTP/app.contoso.com:8443\": web clients ask without a port -> HTTP/app.contoso.com";
+    assert_eq!(keytab("HTTP/app.contoso.com:8443"), [port]);
+}
+
+#[test]
 fn a_list_of_services_that_clients_ask_for_is_right() {
     for list in [
         "HTTP/app.contoso.com",

@@ -18,6 +18,9 @@ use crate::shared::{
 /// The place of the annotation that asks for tickets.
 pub(super) const TICKETS: &str = "/metadata/annotations/gmsa-webhook~1tickets";
 
+/// The place of the annotation that asks for a keytab.
+pub(super) const KEYTAB: &str = "/metadata/annotations/gmsa-webhook~1keytab";
+
 /// The fields outside the slots that are searched for placeholders.
 const FIELDS: [&str; 5] = [
     "/spec/serviceAccountName",

@@ -5,8 +5,9 @@
 use gmsa_core::{
     admission::pod::{
         Pod, Slot, SlotKind,
-        tickets::{AUDIENCE, FOLDER, TOKEN_FILE},
+        tickets::{FOLDER, KEYTAB_TOKEN_FILE, TOKEN_FILE},
     },
+    credspec::Verb,
     diagnostic::{Diagnostic, Severity},
     quote::{NAME, quoted},
 };
@@ -49,7 +50,7 @@ struct Program<'p> {
 }
 
 pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
-    if pod.tickets().is_some() {
+    if pod.asks().next().is_some() {
         return Vec::new();
     }
     let (has_token, root) = (pod.audiences().next().is_some(), checked.pod.root());
@@ -84,8 +85,20 @@ impl<'p> Program<'p> {
             self.part.text("image").contains("gmsa-tickets")
                 || self.words.iter().any(|word| word.ends_with("gmsa-tickets"))
         };
-        let is_named = self.flag("credential-spec").is_some() || self.flag("broker").is_some() && is_ours();
+        let is_named = ["credential-spec", "keytab"].iter().any(|flag| self.flag(flag).is_some())
+            || self.flag("broker").is_some() && is_ours();
         self.words.contains(&"agent") && is_named
+    }
+
+    /// What the agent asks for: the credential spec, and where it reads the token. Without any, tickets are meant.
+    fn asks(&self) -> impl Iterator<Item = (Verb, Option<&'p str>, &'p str)> {
+        let has_keytab = self.flag("keytab").is_some();
+        let tickets = (Verb::Use, self.flag("credential-spec"), self.flag("token-file").unwrap_or(TOKEN_FILE));
+        let file = self.flag("keytab-token-file").unwrap_or(KEYTAB_TOKEN_FILE);
+        let keytab = (Verb::Export, self.flag("keytab"), file);
+        let is_asked =
+            move |(verb, spec, _): &(Verb, Option<_>, _)| spec.is_some() || *verb == Verb::Use && !has_keytab;
+        [tickets, keytab].into_iter().filter(is_asked)
     }
 
     fn flag(&self, name: &str) -> Option<&'p str> {
@@ -114,14 +127,20 @@ impl<'p> Program<'p> {
         let volume_of =
             |mount: &Part<'_>| pod.list("spec/volumes").find(|volume| volume.text("name") == mount.text("name"));
         let missing = ["credential-spec", "broker", "broker-ca"].into_iter().filter(|flag| self.flag(flag).is_none());
+        let missing = missing.filter(|flag| *flag != "credential-spec" || self.flag("keytab").is_none());
         let mut faults: Vec<Fault> =
             missing.map(|flag| error(part, format!("the agent ends at once without --{flag}"))).collect();
-        let file = self.flag("token-file").unwrap_or(TOKEN_FILE);
-        let token = self.mount_at(file);
-        faults.extend(match &token {
-            None => Some(error(part, format!("the agent mounts no volume at {file}, where it reads its token"))),
-            Some((mount, name)) => self.wrong_token(mount, name, volume_of(mount).as_ref()),
-        });
+        let mut tokens: Vec<&str> = Vec::new();
+        for (verb, spec, file) in self.asks() {
+            faults.extend(match self.mount_at(file) {
+                None => Some(error(part, format!("the agent mounts no volume at {file}, where it reads its token"))),
+                Some((mount, name)) => {
+                    tokens.push(mount.text("name"));
+                    let right = spec.map(|spec| format!("{}{spec}", verb.audience()));
+                    wrong_token(&mount, name, volume_of(&mount).as_ref(), right)
+                }
+            });
+        }
         let folder = self.flag("folder").unwrap_or(FOLDER);
         let tickets = self.mount_at(folder).map(|(mount, _)| mount);
         let in_memory = |mount| volume_of(mount).is_some_and(|volume| volume.text("emptyDir/medium") == "Memory");
@@ -149,33 +168,24 @@ impl<'p> Program<'p> {
         }
         let others = || all.iter().filter(|other| other.part.at != part.at);
         faults.extend((volume.is_some() && !others().any(mounts_tickets)).then(|| error(part, UNUSED)));
-        let token = token.as_ref().map(|(mount, _)| mount.text("name"));
+        let has_tickets = self.asks().any(|(verb, ..)| verb == Verb::Use);
         for other in others() {
-            faults.extend(other.mount_of(token).map(|_| warning(&other.part, SHARED_TOKEN)));
-            faults.extend(other.mount_of(volume).and_then(|mount| other.wrong_read(&mount)));
+            let mount = tokens.iter().find_map(|token| other.mount_of(Some(token)));
+            faults.extend(mount.map(|_| warning(&other.part, SHARED_TOKEN)));
+            faults.extend(other.mount_of(volume).and_then(|mount| other.wrong_read(&mount, has_tickets)));
         }
         faults
     }
 
-    /// The fault of the token of this name, in a mounted volume, that the agent shows.
-    fn wrong_token(&self, mount: &Part<'_>, name: &str, volume: Option<&Part<'_>>) -> Option<Fault> {
-        let sources = volume.into_iter().flat_map(|volume| volume.list("projected/sources"));
-        let mut tokens = sources.map(|source| source.below("serviceAccountToken"));
-        let Some(token) = tokens.find(|token| token.has("path") && token.text("path") == name) else {
-            let text = "the volume has no projected service account token with the path";
-            return Some(error(mount, format!("{text} {name:?}, which the agent reads")));
-        };
-        let (audience, right) = (token.text("audience"), format!("{AUDIENCE}{}", self.flag("credential-spec")?));
-        let text = format!("the token has the audience {}, and the agent asks for {right}", quoted(audience, NAME));
-        (audience != right).then(|| error(mount, text))
-    }
-
     /// The fault of how another container reads the tickets in this mount.
-    fn wrong_read(&self, mount: &Part<'_>) -> Option<Fault> {
+    fn wrong_read(&self, mount: &Part<'_>, has_tickets: bool) -> Option<Fault> {
         if !mount.text("subPath").is_empty() || !mount.text("subPathExpr").is_empty() {
             return Some(error(mount, ALONE));
         } else if !is_read_only(mount) {
             return Some(warning(mount, "the container can replace the tickets: mount the volume read-only"));
+        }
+        if !has_tickets {
+            return None;
         }
         let variable = |name: &str| self.part.list("env").find(|variable| variable.text("name") == name);
         let right = format!("{}/krb5cc", mount.text("mountPath").trim_end_matches('/'));
@@ -187,6 +197,19 @@ impl<'p> Program<'p> {
         let text = format!("KRB5CCNAME is {}, and the tickets are in FILE:{right}", quoted(value, NAME));
         (value.strip_prefix("FILE:").unwrap_or(value) != right).then(|| error(mount, text))
     }
+}
+
+/// The fault of the token of this name, in a mounted volume, that the agent shows; `right` is the audience that it needs.
+fn wrong_token(mount: &Part<'_>, name: &str, volume: Option<&Part<'_>>, right: Option<String>) -> Option<Fault> {
+    let sources = volume.into_iter().flat_map(|volume| volume.list("projected/sources"));
+    let mut tokens = sources.map(|source| source.below("serviceAccountToken"));
+    let Some(token) = tokens.find(|token| token.has("path") && token.text("path") == name) else {
+        let text = "the volume has no projected service account token with the path";
+        return Some(error(mount, format!("{text} {name:?}, which the agent reads")));
+    };
+    let (audience, right) = (token.text("audience"), right?);
+    let text = format!("the token has the audience {}, and the agent asks for {right}", quoted(audience, NAME));
+    (audience != right).then(|| error(mount, text))
 }
 
 fn is_read_only(mount: &Part<'_>) -> bool {

@@ -4,20 +4,14 @@
 
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
-    admission::{
-        Denial,
-        pod::{
-            Pod,
-            tickets::{ANNOTATION, AUDIENCE},
-        },
-    },
-    credspec::{SpecName, lint::suggest_name, placeholder::is_placeholder, services},
+    admission::{Denial, pod::Pod},
+    credspec::{SpecName, Verb, lint::suggest_name, placeholder::is_placeholder},
     diagnostic::Diagnostic,
 };
 use serde_json::Value;
 
 use super::{
-    placeholders::TICKETS,
+    placeholders::{KEYTAB, TICKETS},
     pods::{Decided, UNCHECKED, refused},
     sidecar,
 };
@@ -35,6 +29,7 @@ const VOLUMES: &str = "/spec/volumes";
 
 /// A credential spec that a pod asks for tickets of.
 pub(super) struct TicketName<'p> {
+    verb: Verb,
     name: &'p str,
     /// Its place in the pod.
     at: &'static str,
@@ -44,19 +39,27 @@ pub(super) struct TicketName<'p> {
 
 /// The names of the annotation and of the tokens.
 pub(super) fn asked(pod: &Pod) -> Vec<TicketName<'_>> {
-    let by_annotation = pod.tickets();
-    let annotation =
-        by_annotation.map(|name| TicketName { name, at: TICKETS, slot: format!("annotation {ANNOTATION}") });
-    let tokens = pod.audiences().filter(|name| by_annotation != Some(*name));
-    let tokens = tokens.map(|name| TicketName { name, at: VOLUMES, slot: format!("audience {AUDIENCE}NAME") });
-    annotation.into_iter().chain(tokens).collect()
+    let annotations = pod.asks().map(|(verb, name)| {
+        let at = if verb == Verb::Use { TICKETS } else { KEYTAB };
+        TicketName { verb, name, at, slot: format!("annotation {}", verb.annotation()) }
+    });
+    let tokens = pod.tokens().filter(|token| pod.asks().all(|asked| asked != *token));
+    let tokens = tokens.map(|(verb, name)| TicketName {
+        verb,
+        name,
+        at: VOLUMES,
+        slot: format!("audience {}NAME", verb.audience()),
+    });
+    annotations.chain(tokens).collect()
 }
 
 impl TicketName<'_> {
     /// Whether a denial of the pod is about this name.
     pub(super) fn is_denied_by(&self, denial: &Denial) -> bool {
         match denial {
-            Denial::NotAuthorized { spec, .. } | Denial::AuthorizationFailed { spec, .. } => spec.as_str() == self.name,
+            Denial::NotAuthorized { verb, spec, .. } | Denial::AuthorizationFailed { verb, spec, .. } => {
+                (*verb, spec.as_str()) == (self.verb, self.name)
+            }
             Denial::InvalidSpecName { place, .. } => *place == self.slot && SpecName::parse(self.name).is_none(),
             Denial::TicketsImpossible(..) | Denial::TicketsUnavailable(..) => true,
             _ => false,
@@ -69,7 +72,11 @@ impl TicketName<'_> {
         if is_placeholder(self.name) {
             return instead_of(self.name).in_manifest().unwrap_or_default();
         }
-        let key = if self.at == TICKETS { format!("{ANNOTATION}: ") } else { format!("audience: {AUDIENCE}") };
+        let key = if self.at == VOLUMES {
+            format!("audience: {}", self.verb.audience())
+        } else {
+            format!("{}: ", self.verb.annotation())
+        };
         let more =
             if first.len() < self.name.trim().len() { "  # one name: a pod has tickets of one account" } else { "" };
         let right = if first == "NAME" { first.to_owned() } else { suggest_name(first) };
@@ -88,21 +95,24 @@ pub(super) async fn check(decided: &Decided<'_>, mut all: Vec<TicketName<'_>>, r
         };
         if let Some((rule, text)) = found {
             all.clear();
-            report.findings.push(checked.finding(rule, TICKETS, text));
+            let at = pod.asks().next().map_or(TICKETS, |(verb, _)| if verb == Verb::Use { TICKETS } else { KEYTAB });
+            report.findings.push(checked.finding(rule, at, text));
         }
     }
     all.retain(|asked| !placeholders.explain(asked.at));
     for (index, asked) in all.iter().enumerate() {
         let missing = no_tickets(decided, asked).await;
         // A permission for a name that does not exist says nothing.
-        let is_missing = missing.as_ref().is_some_and(|found| *found.rule != rules::TICKET_SERVICES);
+        let is_no_list =
+            |found: &Diagnostic| *found.rule == rules::TICKET_SERVICES || *found.rule == rules::KEYTAB_NAMES;
+        let is_missing = missing.as_ref().is_some_and(|found| !is_no_list(found));
         let is_left = |denial: &&Denial| asked.is_denied_by(denial) && !(is_missing && is_about_use(denial));
         let own: Vec<&Denial> = decided.denials_of(None).filter(is_left).collect();
         let result = match (own.first(), &missing) {
             (Some(denial), _) => refused(denial),
             (None, Some(found)) if *found.rule == rules::NOT_CHECKED => UNCHECKED.to_owned(),
-            (None, Some(found)) => format!("gets no tickets: {}", found.rule.id),
-            (None, None) => reviewed.silence().unwrap_or("gets tickets").to_owned(),
+            (None, Some(found)) => format!("gets no {}: {}", asked.verb.product(), found.rule.id),
+            (None, None) => reviewed.silence().map_or_else(|| format!("gets {}", asked.verb.product()), str::to_owned),
         };
         let admitted = own.is_empty() && !reviewed.is_refused();
         report.places.push(checked.row(asked.at, asked.slot.clone(), Some(asked.name), admitted, result));
@@ -130,11 +140,11 @@ async fn no_tickets(decided: &Decided<'_>, asked: &TicketName<'_>) -> Option<Dia
         read => read.unwrap_or_default(),
     };
     if let Some(object) = object {
-        let (message, fix) = without_tickets(&spec, services::listed(&object))?;
-        return Some(checked.finding(&rules::TICKET_SERVICES, asked.at, message).with_fix(fix));
+        let found = without_tickets(&spec, asked.verb, &object)?;
+        return Some(checked.finding(found.rule, asked.at, found.message).fixed(found.fix));
     }
     let denial = Denial::SpecMissing(spec);
     let found = decided.denied(None, asked.at, &denial).await;
-    let nearest = names::nearest_spec(&context.world, &denial).await.filter(|_| asked.at == TICKETS);
-    Some(found.fixed(nearest.map(|nearest| format!("{ANNOTATION}: {nearest}"))))
+    let nearest = names::nearest_spec(&context.world, &denial).await.filter(|_| asked.at != VOLUMES);
+    Some(found.fixed(nearest.map(|nearest| format!("{}: {nearest}", asked.verb.annotation()))))
 }

@@ -18,7 +18,7 @@ pub struct Grant {
     pub subject: Option<Named>,
     pub binding: Named,
     pub role: Named,
-    /// What else it allows, in words of `kubectl`: `exec`.
+    /// What else it allows than `use`, in words of `kubectl`: `exec`, `export`.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub may: BTreeSet<&'static str>,
 }
@@ -100,14 +100,19 @@ impl Grants {
     fn table(&self) -> String {
         let problems = self.problems.as_slice().iter();
         let mut lines: Vec<String> = problems.map(|problem| format!("{}: {problem}\n", problem.rule.id)).collect();
-        let of_specs = || self.found.iter().filter_map(|grant| Some([grant.credential_spec.clone()?, grant.why()]));
+        let of_specs =
+            || self.found.iter().filter_map(|grant| Some([grant.credential_spec.clone()?, with_verbs(grant)]));
         let of_subjects = || self.found.iter().filter_map(|grant| Some((grant, grant.subject.as_ref()?)));
         lines.push(if self.found.is_empty() {
             format!("{}\n", self.none)
         } else if of_specs().next().is_some() {
             table(["CREDENTIAL SPEC", "BY"], &of_specs().collect())
         } else {
-            table(["NAMESPACE", "WHO", "BY"], &of_subjects().map(row).collect())
+            let with_verbs = |of: (&Grant, &Named)| {
+                let [namespace, who, _] = row(of);
+                [namespace, who, with_verbs(of.0)]
+            };
+            table(["NAMESPACE", "WHO", "BY"], &of_subjects().map(with_verbs).collect())
         });
         let actors = self.act_as_pods.iter().filter_map(|grant| Some((grant, grant.subject.as_ref()?))).map(|of| {
             let [namespace, who, by] = row(of);
@@ -118,6 +123,14 @@ impl Grants {
             lines.push(format!("{head}{}", table(["NAMESPACE", "WHO", "MAY", "BY"], &actors.collect())));
         }
         lines.concat()
+    }
+}
+
+/// The binding, with the verbs that it gives, unless that is `use` alone.
+fn with_verbs(grant: &Grant) -> String {
+    match &*grant.may.iter().copied().collect::<Vec<_>>() {
+        [] => grant.why(),
+        verbs => format!("{}: {}", grant.why(), verbs.join(", ")),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use gmsa_core::{
     admission::pod::{Pod, Slot},
-    credspec::{SpecName, is_dns_label, is_dns_subdomain, lint::suggest_name, placeholder::is_placeholder},
+    credspec::{SpecName, Verb, is_dns_label, is_dns_subdomain, lint::suggest_name, placeholder::is_placeholder},
     diagnostic::Rule,
 };
 use serde_json::{Value, json};
@@ -40,9 +40,11 @@ fn grant(names: &Names<'_>) -> Option<Fix> {
     if !is_dns_label(namespace) || !is_dns_subdomain(service_account) {
         return None;
     }
+    let verb = names.verb.unwrap_or(Verb::Use);
+    let keytab = if verb == Verb::Export { " --keytab" } else { "" };
     let command =
-        format!("kubectl gmsa grant --credspec {spec} --serviceaccount {namespace}:{service_account} --apply");
-    let yaml = GrantObjects { spec: &spec, namespace, service_account }.yaml();
+        format!("kubectl gmsa grant --credspec {spec} --serviceaccount {namespace}:{service_account}{keytab} --apply");
+    let yaml = GrantObjects { verb, spec: &spec, namespace, service_account }.yaml();
     Some(Fix::write(format!("# or: {command}\n{yaml}")).or_run(Some(format!("`{command}`."))))
 }
 

@@ -7,7 +7,7 @@ use gmsa_core::{
         Denial,
         pod::{Pod, Slot},
     },
-    credspec::{domain_join::DomainJoinConfig, is_dns_label, is_dns_subdomain},
+    credspec::{Verb, domain_join::DomainJoinConfig, is_dns_label, is_dns_subdomain},
     quote::shell::{cmd, powershell},
 };
 use serde_json::Value;
@@ -19,6 +19,8 @@ use crate::shared::{installer::Installer, kinds::Kind};
 #[derive(Clone, Copy, Default)]
 pub struct Names<'n> {
     pub spec: Option<&'n str>,
+    /// What was not permitted.
+    pub verb: Option<Verb>,
     /// The most similar name of an existing credential spec.
     pub nearest: Option<&'n str>,
     pub namespace: Option<&'n str>,
@@ -59,7 +61,8 @@ impl<'n> Names<'n> {
             | Denial::NameWithoutContents { spec, .. } => Some(spec.as_str()),
             _ => None,
         };
-        Self { spec, ..Self::default() }
+        let verb = if let Denial::NotAuthorized { verb, .. } = denial { Some(*verb) } else { None };
+        Self { spec, verb, ..Self::default() }
     }
 
     /// The names in a denial of this pod.

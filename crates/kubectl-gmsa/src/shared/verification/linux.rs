@@ -7,6 +7,7 @@ use gmsa_core::{
         Slot, SlotKind,
         tickets::{FOLDER, SIDECAR, SidecarFields},
     },
+    credspec::Verb,
     diagnostic::{Check, Diagnostic, Severity},
     quote::remark,
 };
@@ -20,6 +21,7 @@ use crate::shared::{
 };
 
 const TICKETS: &str = "tickets";
+const KEYTAB: &str = "keytab";
 const CLIENT: &str = "client";
 
 /// The remedy for a container that reads another cache.
@@ -31,6 +33,16 @@ const OTHER_CACHE: &str = "Set `KRB5CCNAME=FILE:/var/run/gmsa/krb5cc` in this co
 struct AgentState {
     tickets: Option<KeptTickets>,
     last_failure: Option<String>,
+    keytab: Option<KeptKeytab>,
+    last_keytab_failure: Option<String>,
+}
+
+/// The entries of the keytab: of these names and the account's own, and the number of the key in force.
+#[derive(Deserialize)]
+struct KeptKeytab {
+    principal: String,
+    names: Vec<String>,
+    kvno: u32,
 }
 
 /// The tickets in the files.
@@ -90,6 +102,34 @@ pub(super) async fn of_container(
 
 impl AgentState {
     fn checks(&self, pod: &ClusterPod, now: Timestamp) -> Vec<Check> {
+        let has_token = |verb| pod.admission.tokens().any(|(of, _)| of == verb);
+        let mut checks = if has_token(Verb::Use) { self.of_tickets(pod, now) } else { Vec::new() };
+        if has_token(Verb::Export) {
+            checks.extend(self.of_keytab(pod));
+        }
+        checks
+    }
+
+    /// As `klist -k` shows it, and why the last request failed.
+    fn of_keytab(&self, pod: &ClusterPod) -> Vec<Check> {
+        let found = |why: &str, text: String| {
+            rules::found(AgentFailure::of(why).rule, text, &Names { verb: Some(Verb::Export), ..pod.ticket_names() })
+        };
+        let failure = self.last_keytab_failure.as_deref().map(remark);
+        let Some(KeptKeytab { principal, names, kvno }) = &self.keytab else {
+            let why = failure.as_deref().unwrap_or("the broker has not answered yet");
+            return vec![Check::found(KEYTAB, found(why, format!("there is none: {why}")))];
+        };
+        let names = names.iter().chain([principal]).map(|name| remark(name)).collect::<Vec<_>>().join(", ");
+        let kept = Check::pass(KEYTAB, format!("version {kvno}: {names}"));
+        let failed = failure.map(|why| {
+            let text = format!("the last request failed, and the keytab stays: {why}");
+            Check::found(KEYTAB, found(&why, text).with_severity(Severity::Warning))
+        });
+        std::iter::once(kept).chain(failed).collect()
+    }
+
+    fn of_tickets(&self, pod: &ClusterPod, now: Timestamp) -> Vec<Check> {
         let names = pod.ticket_names();
         let failure = self.last_failure.as_deref().map(remark);
         let Some(kept) = &self.tickets else {

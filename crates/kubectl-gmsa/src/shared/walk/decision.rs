@@ -18,7 +18,7 @@ use crate::shared::{
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
     admission::{Denial, SpecFact, pod::Pod},
-    credspec::{SpecName, services},
+    credspec::{SpecName, Verb},
     diagnostic::{Check, Diagnostic, Rule},
 };
 
@@ -59,7 +59,10 @@ pub async fn checks(world: &World, pod: &NewPod, target: FixTarget<'_>) -> anyho
     let no_account = missing_account(world, namespace, account).await;
     let no_account = finding_or_skip(no_account, "service account", &mut checks);
     let permission = no_account.map(|found| Check::found(PERMISSION, found)).or(of_permission);
-    let allowed = || Check::pass(PERMISSION, format!("{namespace}:{account} may use {specs}"));
+    let of_slots = parsed.uses_gmsa().then_some(Verb::Use);
+    let verbs: BTreeSet<&str> = parsed.wants().map(|(verb, _)| verb).chain(of_slots).map(Verb::as_str).collect();
+    let verbs = Vec::from_iter(verbs).join(" and ");
+    let allowed = || Check::pass(PERMISSION, format!("{namespace}:{account} may {verbs} {specs}"));
     checks.push(permission.unwrap_or_else(allowed));
     Ok(checks)
 }
@@ -91,11 +94,12 @@ async fn of_tickets(world: &World, pod: &Pod) -> Option<Denial> {
 
 /// The finding that the owner of a credential spec has not opted in.
 async fn without_services(world: &World, pod: &Pod) -> Read<Option<Diagnostic>> {
-    for spec in pod.asks_tickets_of().filter_map(SpecName::parse) {
+    for (verb, spec) in pod.wants().filter_map(|(verb, name)| Some((verb, SpecName::parse(name)?))) {
         let object: Option<Value> = world.find(&format!("{}/{spec}", collection())).await?;
-        if let Some((text, command)) = without_tickets(&spec, object.as_ref().and_then(services::listed)) {
-            let found = Diagnostic::new(&rules::TICKET_SERVICES, text);
-            return Ok(Some(found.with_fix(format!("List them: `{command}`."))));
+        if let Some(found) = without_tickets(&spec, verb, &object.unwrap_or_default()) {
+            let command = found.fix.as_deref().unwrap_or_default();
+            let fix = format!("List them: `{command}`.");
+            return Ok(Some(found.with_fix(fix)));
         }
     }
     Ok(None)
@@ -126,7 +130,9 @@ fn denied(
 ) -> Check {
     let names = Names { target: Some(target), nearest, ..Names::of_denied(denial, pod, namespace) };
     let text = match denial {
-        Denial::NotAuthorized { spec, .. } => format!("{namespace}:{} may not use {spec}", pod.service_account()),
+        Denial::NotAuthorized { verb, spec, .. } => {
+            format!("{namespace}:{} may not {} {spec}", pod.service_account(), verb.as_str())
+        }
         _ => denial.to_string(),
     };
     Check::found(about, rules::found(denial.rule(), text, &names))

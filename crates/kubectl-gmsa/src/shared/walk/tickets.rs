@@ -8,7 +8,7 @@ use gmsa_core::{
         advice::advise_tickets,
         pod::{Pod, tickets::SIDECAR},
     },
-    credspec::{is_dns_label, is_dns_subdomain},
+    credspec::{Verb, is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic, Severity},
     quote::remark,
 };
@@ -62,7 +62,7 @@ pub const NOT_INJECTED: &str = "the pod asks for tickets and has no sidecar that
 
 /// Whether a pod asks for a sidecar that no webhook has injected.
 pub fn lacks_sidecar(pod: &Pod) -> bool {
-    pod.tickets().is_some() && pod.audiences().next().is_none()
+    pod.asks().any(|(verb, _)| pod.tokens().all(|(of, _)| of != verb))
 }
 
 /// The finding that a pod asks for tickets and has no sidecar that gets them.
@@ -80,18 +80,18 @@ pub async fn not_injected(world: &World, pod: &ClusterPod) -> Option<Diagnostic>
     Some(found.with_severity(Severity::Error))
 }
 
-/// The last answer, as the agent logs it: the services of the tickets, or why there are none.
+/// The last answer, as the agent logs it: the services of the tickets or the keytab, or why there are none.
 type LoggedAnswer = Result<String, String>;
 
-/// Reads a line of the agent, in either form of its log.
-fn answer(line: &str) -> Option<LoggedAnswer> {
+/// Reads a line of the agent about what this verb gives, in either form of its log.
+fn answer(verb: Verb, line: &str) -> Option<LoggedAnswer> {
     let json: Value = serde_json::from_str(line).unwrap_or_default();
     let field = |name: &str| json.get(name).and_then(Value::as_str);
     let line = field("message").unwrap_or(line);
-    if let Some((_, reason)) = line.split_once("no tickets: ") {
+    if let Some((_, reason)) = line.split_once(&*format!("no {}: ", verb.product())) {
         return Some(Err(remark(reason.rsplit_once(" is_removed=").map_or(reason, |(reason, _)| reason))));
     }
-    let (_, fields) = line.split_once("tickets written")?;
+    let (_, fields) = line.split_once(&*format!("{} written", verb.product()))?;
     let services = fields.split_once("services=\"").and_then(|(_, rest)| rest.split('"').next());
     Some(Ok(remark(field("services").or(services).unwrap_or("some services"))))
 }
@@ -114,15 +114,24 @@ pub async fn add(world: &World, pod: &ClusterPod, target: FixTarget<'_>, steps: 
         return;
     }
     let log = if sidecar.is_some() { world.text(&log(namespace, name)).await } else { Ok(String::new()) };
-    let last = log.as_ref().ok().and_then(|log| log.lines().rev().find_map(answer));
+    // What is missing counts, before what is there.
+    let last_of = |verb, log: &String| Some((verb, log.lines().rev().find_map(|line| answer(verb, line))?));
+    let mut answers: Vec<(Verb, LoggedAnswer)> = Vec::new();
+    for verb in Verb::ALL.into_iter().filter(|verb| pod.admission.tokens().any(|(of, _)| of == *verb)) {
+        answers.extend(log.as_ref().ok().and_then(|log| last_of(verb, log)));
+    }
+    let last = answers.iter().find(|(_, answer)| answer.is_err()).or(answers.first());
+    let verb = last.map_or(Verb::Use, |(verb, _)| *verb);
     if let Err(unread) = &log {
         steps.insert(steps.len() - usize::from(waits), unread.check("log"));
     }
-    let found = match &last {
-        Some(Ok(services)) if runs => Check::pass(IN_THE_POD, format!("the sidecar has tickets for {services}")),
-        Some(Err(reason)) => failed(world, pod, target, waits, reason).await,
+    let found = match last.map(|(_, answer)| answer) {
+        Some(Ok(services)) if runs => {
+            Check::pass(IN_THE_POD, format!("the sidecar has {} for {services}", verb.product()))
+        }
+        Some(Err(reason)) => failed(world, pod, target, (verb, waits), reason).await,
         _ if waits => match away(world, pod).await {
-            Some(why) => finding(waits, why),
+            Some(why) => finding((verb, waits), why),
             None => return,
         },
         _ if log.is_err() => return,
@@ -160,43 +169,57 @@ async fn add_end(
     let Some(line) = log.lines().map(str::trim).rfind(|line| !line.is_empty()) else { return };
     let message = format!("{}; its log ends with: {}", found.message, remark(line));
     *found = match rules::recognize(line, Phase::Running) {
-        Some(rule) => rules::found(rule, message, &Names { said: line, ..names(pod, target) }),
+        Some(rule) => rules::found(rule, message, &Names { said: line, ..names(pod, target, Verb::Use) }),
         None => Diagnostic { message, ..found.clone() },
     };
 }
 
 /// A pod that waits has no tickets; one that runs keeps those that it has.
-fn finding(waits: bool, found: Diagnostic) -> Check {
-    let (about, state, severity) = if waits {
-        (INIT, "the sidecar waits for tickets", Severity::Error)
-    } else {
-        (IN_THE_POD, "the sidecar gets no new tickets, and keeps the last ones until they end", Severity::Warning)
+fn finding((verb, waits): (Verb, bool), found: Diagnostic) -> Check {
+    let what = verb.product();
+    let (about, state, severity) = match (waits, verb) {
+        (true, _) => (INIT, format!("the sidecar waits for {what}"), Severity::Error),
+        (false, Verb::Use) => {
+            let state = "the sidecar gets no new tickets, and keeps the last ones until they end";
+            (IN_THE_POD, state.to_owned(), Severity::Warning)
+        }
+        (false, Verb::Export) => {
+            let state = "the sidecar gets no new keytab, and keeps the last one";
+            (IN_THE_POD, state.to_owned(), Severity::Warning)
+        }
     };
     let message = format!("{state}: {}", found.message);
     Check::found(about, Diagnostic { message, severity, ..found })
 }
 
 /// The names in a remedy. The credential spec is the one that the agent asks for: a token written by hand may be for another.
-fn names<'p>(pod: &'p ClusterPod, target: FixTarget<'p>) -> Names<'p> {
+fn names<'p>(pod: &'p ClusterPod, target: FixTarget<'p>, verb: Verb) -> Names<'p> {
     let known = pod.ticket_names();
-    let spec = argument(&pod.object, "credential-spec").filter(|name| is_dns_subdomain(name)).or(known.spec);
-    Names { spec, target: Some(target), ..known }
+    let flag = if verb == Verb::Use { "credential-spec" } else { "keytab" };
+    let spec = argument(&pod.object, flag).filter(|name| is_dns_subdomain(name)).or(known.spec);
+    Names { spec, verb: Some(verb), target: Some(target), ..known }
 }
 
 /// The finding for a request that failed.
-async fn failed(world: &World, pod: &ClusterPod, target: FixTarget<'_>, waits: bool, reason: &str) -> Check {
+async fn failed(
+    world: &World,
+    pod: &ClusterPod,
+    target: FixTarget<'_>,
+    (verb, waits): (Verb, bool),
+    reason: &str,
+) -> Check {
     let failure = AgentFailure::of(reason);
     if failure.status.is_none()
         && let Some(why) = away(world, pod).await
     {
-        return finding(waits, why);
+        return finding((verb, waits), why);
     }
-    let found = rules::found(failure.rule, reason, &names(pod, target));
+    let found = rules::found(failure.rule, reason, &names(pod, target, verb));
     if !waits && failure.removes_tickets() {
-        let message = format!("the sidecar has removed the tickets: {reason}");
+        let message = format!("the sidecar has removed the {}: {reason}", verb.product());
         return Check::found(IN_THE_POD, Diagnostic { message, severity: Severity::Error, ..found });
     }
-    finding(waits, found)
+    finding((verb, waits), found)
 }
 
 /// Why the broker does not answer, if its namespace is gone or no pod of it is ready: the first cause of its Deployment.

@@ -103,7 +103,7 @@ const METADATA: &str = "metadata/name metadata/namespace metadata/uid metadata/l
     metadata/annotations/kubectl.kubernetes.io~1restartedAt metadata/generateName";
 
 /// Fields of a pod and of a pod template.
-const POD: &str = "metadata/labels metadata/annotations/kubectl.kubernetes.io~1restartedAt metadata/annotations/gmsa-webhook~1tickets spec/nodeName spec/nodeSelector spec/os \
+const POD: &str = "metadata/labels metadata/annotations/kubectl.kubernetes.io~1restartedAt metadata/annotations/gmsa-webhook~1tickets metadata/annotations/gmsa-webhook~1keytab spec/nodeName spec/nodeSelector spec/os \
     spec/runtimeClassName spec/serviceAccountName spec/hostname spec/hostNetwork spec/tolerations \
     spec/affinity/nodeAffinity spec/restartPolicy spec/securityContext/windowsOptions spec/securityContext/fsGroup spec/volumes/secret \
     spec/volumes/name spec/volumes/emptyDir spec/volumes/configMap/name spec/volumes/projected/sources/serviceAccountToken spec/containers/volumeMounts \
