@@ -18,8 +18,12 @@ struct Agent {
 
 #[test]
 fn the_agent_takes_the_arguments_that_the_webhook_injects() {
-    for fs_group in [Value::Null, json!(2000)] {
-        let metadata = json!({"name": "web", "annotations": {"gmsa-webhook/tickets": "webapp1"}});
+    let (tickets, keytab) = (json!({"gmsa-webhook/tickets": "webapp1"}), json!({"gmsa-webhook/keytab": "webapp1"}));
+    let both = json!({"gmsa-webhook/tickets": "webapp1", "gmsa-webhook/keytab": "web"});
+    for (fs_group, annotations) in
+        [(Value::Null, &tickets), (json!(2000), &tickets), (json!(2000), &keytab), (Value::Null, &both)]
+    {
+        let metadata = json!({"name": "web", "annotations": annotations});
         let spec = json!({"securityContext": {"fsGroup": fs_group}, "containers": [{"name": "app"}]});
         let review = Review::of_pod("shop", &json!({"metadata": metadata, "spec": spec})).unwrap();
         let settings = Settings { tickets: TicketSettings::On(Arc::new(sidecar())), ..Settings::default() };
