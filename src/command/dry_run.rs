@@ -9,7 +9,7 @@ use std::{fmt::Write as _, process::ExitCode};
 use anyhow::Context as _;
 use gmsa_cluster::{
     apiserver::ApiServer,
-    probe::{self, Answer},
+    probe::{self, DryRun},
 };
 use gmsa_core::admission::{Enforcement, Webhook};
 use serde_json::Value;
@@ -34,16 +34,16 @@ pub async fn run(api: &ApiServer, namespace: &str, enforcement: Enforcement) -> 
             },
         };
         let fault = match (answer, refuser) {
-            (Ok(Answer::Admitted | Answer::Warned), None) => None,
-            (Ok(Answer::Warned), Some(_)) if warns => None,
+            (Ok(DryRun::Admitted | DryRun::Warned), None) => None,
+            (Ok(DryRun::Warned), Some(_)) if warns => None,
             // The guard has the same right to refuse what the pod brings; what it names must be filled in first.
-            (Ok(Answer::Refused), Some(_)) | (Ok(Answer::Guarded(_)), Some(Webhook::Validate)) if !warns => None,
-            (Ok(Answer::Guarded(policy)), Some(_)) if !warns => {
+            (Ok(DryRun::Refused), Some(_)) | (Ok(DryRun::Guarded(_)), Some(Webhook::Validate)) if !warns => None,
+            (Ok(DryRun::Guarded(policy)), Some(_)) if !warns => {
                 Some(format!("was refused by the policy {policy}: the API server did not ask the webhook"))
             }
-            (Ok(Answer::Admitted), Some(_)) => Some("was admitted: the API server did not ask the webhook".to_owned()),
-            (Ok(Answer::Warned), Some(_)) => Some("was admitted with a warning: denials are not enforced".to_owned()),
-            (Ok(Answer::Refused | Answer::Guarded(_)), _) => Some("was refused: denials are enforced".to_owned()),
+            (Ok(DryRun::Admitted), Some(_)) => Some("was admitted: the API server did not ask the webhook".to_owned()),
+            (Ok(DryRun::Warned), Some(_)) => Some("was admitted with a warning: denials are not enforced".to_owned()),
+            (Ok(DryRun::Refused | DryRun::Guarded(_)), _) => Some("was refused: denials are enforced".to_owned()),
             (Err(refused), _) => Some(refused),
         };
         match fault {

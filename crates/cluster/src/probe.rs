@@ -84,7 +84,7 @@ fn guard(webhook: Webhook, message: &str) -> Option<&str> {
 /// The API server's answer to a pod.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Answer {
+pub enum DryRun {
     /// It would be created.
     Admitted,
     /// It would be created, and the webhook's denial came as a warning.
@@ -100,7 +100,7 @@ pub enum Answer {
 ///
 /// # Errors
 /// Any other answer, or none.
-pub async fn ask(api: &ApiServer, namespace: &str, pod: &Value, webhook: Webhook) -> Option<Result<Answer, CallError>> {
+pub async fn ask(api: &ApiServer, namespace: &str, pod: &Value, webhook: Webhook) -> Option<Result<DryRun, CallError>> {
     let request = with_object(Request::post(format!("/api/v1/namespaces/{namespace}/pods?dryRun=All")), pod).ok()?;
     Some(match api.exchange(CallKind::Background, None, Ok(request), Instant::now() + DRY_RUN_TIMEOUT).await {
         Ok(answer) => {
@@ -108,11 +108,11 @@ pub async fn ask(api: &ApiServer, namespace: &str, pod: &Value, webhook: Webhook
             let warned = warnings
                 .map(|text| String::from_utf8_lossy(text.as_bytes()))
                 .any(|text| is_denial(webhook, &text) && policy(&text).is_none());
-            Ok(if warned { Answer::Warned } else { Answer::Admitted })
+            Ok(if warned { DryRun::Warned } else { DryRun::Admitted })
         }
         Err(error) => match error.status().map(|status| (guard(webhook, &status.message), &*status.message)) {
-            Some((Some(policy), _)) => Ok(Answer::Guarded(policy.to_owned())),
-            Some((None, message)) if is_denial(webhook, message) => Ok(Answer::Refused),
+            Some((Some(policy), _)) => Ok(DryRun::Guarded(policy.to_owned())),
+            Some((None, message)) if is_denial(webhook, message) => Ok(DryRun::Refused),
             _ => Err(error),
         },
     })

@@ -65,8 +65,8 @@ pub(super) fn parse_all(texts: &[(&str, &str)], bounds: &Bounds) -> Vec<Manifest
     let room = bounds.room();
     let files = texts.iter().enumerate();
     let mut parts =
-        files.flat_map(|(file, (name, text))| split(file, &Arc::from(*name), text)).filter(Part::has_content);
-    let (parts, first_left_out): (Vec<Part<'_>>, _) = (parts.by_ref().take(room / OBJECT).collect(), parts.next());
+        files.flat_map(|(file, (name, text))| split(file, &Arc::from(*name), text)).filter(Piece::has_content);
+    let (parts, first_left_out): (Vec<Piece<'_>>, _) = (parts.by_ref().take(room / OBJECT).collect(), parts.next());
     let held = AtomicUsize::new(0);
     let is_room_for = |bytes: usize| {
         let fits = |held: usize| held.checked_add(bytes).filter(|held| *held <= room);
@@ -75,10 +75,10 @@ pub(super) fn parse_all(texts: &[(&str, &str)], bounds: &Bounds) -> Vec<Manifest
     let reader = |part| DocumentReader { part, found: Manifests::default(), bounds, is_room_for: &is_room_for };
     let cores = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
     let share = parts.len().div_ceil(cores).max(DOCUMENTS_OF_A_THREAD);
-    let chunks: Vec<&[Part<'_>]> = parts.chunks(share).collect();
+    let chunks: Vec<&[Piece<'_>]> = parts.chunks(share).collect();
     let read = yaml::in_parallel(&chunks, |chunk| chunk.iter().map(|part| reader(part).read()).collect::<Vec<_>>());
     let mut all: Vec<Manifests> = texts.iter().map(|_| Manifests::default()).collect();
-    let mut add = |part: &Part<'_>, found| {
+    let mut add = |part: &Piece<'_>, found| {
         if let Some(all) = all.get_mut(part.file) {
             all.extend(found);
         }
@@ -97,7 +97,7 @@ pub(super) fn parse_all(texts: &[(&str, &str)], bounds: &Bounds) -> Vec<Manifest
 }
 
 #[derive(Debug)]
-struct Part<'t> {
+struct Piece<'t> {
     /// The index of the text among all that are read.
     file: usize,
     name: Arc<str>,
@@ -108,7 +108,7 @@ struct Part<'t> {
     text: &'t str,
 }
 
-impl Part<'_> {
+impl Piece<'_> {
     /// Whether it has more than comments. A document without content needs 4 bytes, so keeping it would take ten times its text.
     fn has_content(&self) -> bool {
         self.text.trim_start_matches(BYTE_ORDER_MARK).lines().any(|line| {
@@ -119,7 +119,7 @@ impl Part<'_> {
 }
 
 /// Cuts a text where its documents start.
-fn split<'t>(file: usize, name: &Arc<str>, text: &'t str) -> impl Iterator<Item = Part<'t>> + use<'t> {
+fn split<'t>(file: usize, name: &Arc<str>, text: &'t str) -> impl Iterator<Item = Piece<'t>> + use<'t> {
     let (mut starts, name) = ((1..).zip(starts(text)).peekable(), Arc::clone(name));
     iter::from_fn(move || {
         let (document, (start, line)) = starts.next()?;
@@ -127,7 +127,7 @@ fn split<'t>(file: usize, name: &Arc<str>, text: &'t str) -> impl Iterator<Item 
             Some((_, (end, _))) => without_directives(text.get(start..*end)?),
             None => text.get(start..)?,
         };
-        Some(Part { file, name: Arc::clone(&name), document, above: line - 1, text: part })
+        Some(Piece { file, name: Arc::clone(&name), document, above: line - 1, text: part })
     })
 }
 
@@ -152,7 +152,7 @@ pub(super) fn not_text(name: &str, before: &str) -> Diagnostic {
 
 /// Reads one document.
 struct DocumentReader<'a> {
-    part: &'a Part<'a>,
+    part: &'a Piece<'a>,
     found: Manifests,
     bounds: &'a Bounds,
     /// Whether this many more bytes of memory are within the bounds, and are counted.

@@ -15,7 +15,7 @@ use std::{
 use clap::Args;
 use gmsa_cluster::{
     apiserver::CallError,
-    probe::{self, Answer},
+    probe::{self, DryRun},
 };
 use gmsa_core::admission::Webhook;
 use k8s_openapi::{api::core::v1::Node, jiff::Timestamp};
@@ -258,7 +258,7 @@ impl World {
     }
 
     /// Sends a pod that the webhook should refuse, as a dry run; `None` if the namespace is not a valid name.
-    pub async fn dry_run(&self, webhook: Webhook, pod: &Value) -> Option<Read<Answer>> {
+    pub async fn dry_run(&self, webhook: Webhook, pod: &Value) -> Option<Read<DryRun>> {
         let request = format!("{} in {}", webhook.path(), self.namespace);
         let answered = self.once(DRY_RUN, &request, async |live| {
             let answer = probe::ask(&live.api, &self.namespace, pod, webhook).await.transpose();

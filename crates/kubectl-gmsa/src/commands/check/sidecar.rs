@@ -43,7 +43,7 @@ fn warning(at: &Part<'_>, text: impl Into<String>) -> Fault {
 }
 
 /// A container, and the words of its command line.
-struct Program<'p> {
+struct Command<'p> {
     slot: Slot<'p>,
     part: Part<'p>,
     words: Vec<&'p str>,
@@ -54,7 +54,7 @@ pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
         return Vec::new();
     }
     let (has_token, root) = (pod.audiences().next().is_some(), checked.pod.root());
-    let all: Vec<Program<'_>> = checked.pod.containers().map(Program::of).collect();
+    let all: Vec<Command<'_>> = checked.pod.containers().map(Command::of).collect();
     let agents = || all.iter().filter(|program| program.is_agent());
     let are_none = agents().next().is_none();
     let mut faults = Vec::new();
@@ -70,7 +70,7 @@ pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
     faults.into_iter().map(finding).collect()
 }
 
-impl<'p> Program<'p> {
+impl<'p> Command<'p> {
     fn of((slot, part): (Slot<'p>, Part<'p>)) -> Self {
         let words =
             ["command", "args"].into_iter().flat_map(|list| part.list(list)).filter_map(|word| word.json.as_str());

@@ -10,7 +10,7 @@ use crate::shared::{
     world::World,
 };
 use futures::future::join_all;
-use gmsa_cluster::probe::{self, Answer, is_denial};
+use gmsa_cluster::probe::{self, DryRun, is_denial};
 use gmsa_core::{admission::Webhook, diagnostic::Check};
 
 const MUTATE: &str = "call of /mutate";
@@ -41,7 +41,7 @@ pub(super) async fn checks(world: &World) -> Read<Vec<Check>> {
     Ok(join_all(checks).await)
 }
 
-fn judged(webhook: Webhook, made: Option<&Read<Answer>>, namespace: &str, webhooks: Option<&[Configured]>) -> Check {
+fn judged(webhook: Webhook, made: Option<&Read<DryRun>>, namespace: &str, webhooks: Option<&[Configured]>) -> Check {
     let (about, what) = if webhook == Webhook::Mutate {
         (MUTATE, "a pod that names a credential spec that does not exist")
     } else {
@@ -56,26 +56,26 @@ fn judged(webhook: Webhook, made: Option<&Read<Answer>>, namespace: &str, webhoo
         }
     };
     match answer {
-        Answer::Refused => {
+        DryRun::Refused => {
             let text = format!("the API server reaches it and trusts its certificate (dry run in {namespace})");
             Check::pass(about, text)
         }
-        Answer::Warned => {
+        DryRun::Warned => {
             let text = format!("the API server reaches it, but denials are not enforced (dry run in {namespace})");
             Check::breach(about, &rules::NOT_ENFORCED, text)
         }
-        Answer::Guarded(policy) if webhook == Webhook::Validate => {
+        DryRun::Guarded(policy) if webhook == Webhook::Validate => {
             let from = if policy.ends_with(STATIC) { "a file of the control plane" } else { "the cluster" };
             Check::pass(
                 GUARD,
                 format!("{policy}, from {from}, refuses {what} before /validate is asked (dry run in {namespace})"),
             )
         }
-        Answer::Guarded(policy) => {
+        DryRun::Guarded(policy) => {
             let text = format!("{what} would get no contents in {namespace}: the policy {policy} refuses it");
             Check::breach(about, &rules::WEBHOOK_NOT_CALLED, text)
         }
-        Answer::Admitted => {
+        DryRun::Admitted => {
             Check::breach(about, &rules::WEBHOOK_NOT_CALLED, format!("{what} would be created in {namespace}"))
         }
     }
