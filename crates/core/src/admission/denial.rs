@@ -25,8 +25,8 @@
 //!   read again; not for `PatchTooLarge`, which is about all contents together;
 //! - for a look-up that failed, its rule in `counts_a_refusal` of `src/metrics/labels.rs`; otherwise in `CAUSE_GONE` of `shared/walk/decision.rs` of
 //!   `kubectl gmsa`, or in the list of the test there;
-//! - a folder in `tests/golden`, its message in `crates/rules/data/10-core.yaml`, and its line in `docs/rules.md` and
-//!   `docs/metrics.md` (`UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`, `just generate`).
+//! - a folder in `tests/golden`, and its line in `docs/rules.md` and `docs/metrics.md` (`UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules`,
+//!   `just generate`).
 
 use super::{
     MAX_PATCH_BYTES, MAX_SPECS_PER_POD,

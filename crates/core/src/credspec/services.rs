@@ -113,8 +113,15 @@ pub fn listed(spec: &Value) -> Option<&str> {
 
 /// The annotation of a whole credential spec that opts in to what this verb gives: [`ANNOTATION`], or [`KEYTAB`].
 pub fn list_of(spec: &Value, verb: Verb) -> Option<&str> {
-    let annotation = if verb == Verb::Use { ANNOTATION } else { KEYTAB };
-    spec.pointer("/metadata/annotations")?.get(annotation)?.as_str()
+    spec.pointer("/metadata/annotations")?.get(annotation_for(verb))?.as_str()
+}
+
+/// The annotation of a credential spec by which its owner opts in to what this verb gives.
+pub fn annotation_for(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Use => ANNOTATION,
+        Verb::Export => KEYTAB,
+    }
 }
 
 /// The names for which a credential spec with this annotation ([`KEYTAB`]) has entries in its keytab, beside the account's own name. They are

@@ -1,5 +1,5 @@
 //! The rules of the core, the directory, the server and the broker. Rules of `kubectl gmsa` alone, and the words of all, are in `crates/rules`;
-//! `CONTRIBUTING.md` says how to add a rule. The tests of `kubectl gmsa` make `docs/rules.md` of all rules.
+//! `CONTRIBUTING.md` says how to add a rule. The tests of `crates/rules` make `docs/rules.md` of all rules.
 //!
 //! A remedy is a template: `kubectl gmsa` fills in the names that it knows for `SPEC`, `NAMESPACE`, `NODE` and others in its commands.
 

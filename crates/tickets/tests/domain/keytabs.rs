@@ -86,14 +86,15 @@ async fn apache(
     let modules = ["mpm_event", "authn_core", "authz_core", "authz_user", "auth_gssapi"];
     let modules = modules.map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"));
     let rest = format!(
-        "Listen 10.0.0.1:{port}\nServerName {host}\nUser www-data\nGroup www-data\nPidFile /tmp/apache.pid\nErrorLog /tmp/apache.log\n\
+        "Listen 10.0.0.1:{port}\nServerName {host}\nUser www-data\nGroup www-data\nPidFile /tmp/apache-{port}.pid\nErrorLog /tmp/apache-{port}.log\n\
          DocumentRoot /tmp/apache\n<Location />\nAuthType GSSAPI\nAuthName x\nGssapiCredStore keytab:{keytab}\nRequire user {user}\n</Location>\n"
     );
     fs::create_dir_all(root().join("tmp/apache")).unwrap();
     fs::write(root().join("tmp/apache/index.html"), "let in\n").unwrap();
-    fs::write(root().join("tmp/apache.conf"), modules.concat() + &rest).unwrap();
+    let configuration = format!("/tmp/apache-{port}.conf");
+    fs::write(root().join(&configuration[1..]), modules.concat() + &rest).unwrap();
     let mut command = Command::new("chroot");
-    command.arg(root()).args(["apache2", "-f", "/tmp/apache.conf", "-DFOREGROUND"]);
+    command.arg(root()).args(["apache2", "-f", &configuration, "-DFOREGROUND"]);
     command.envs(environment.iter().copied());
     let process = Process::start("apache", world.temporary.path(), &mut command);
     until("Apache listens", async || TcpStream::connect(("10.0.0.1", port)).ok()).await;

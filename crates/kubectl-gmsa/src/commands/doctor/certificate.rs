@@ -4,7 +4,7 @@
 use k8s_openapi::jiff::Timestamp;
 use x509_parser::{pem::Pem, prelude::ParsedExtension};
 
-use crate::shared::rules;
+use crate::shared::{output::plural, rules};
 use gmsa_core::{
     credspec::{is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic, Severity},
@@ -136,7 +136,7 @@ pub(super) fn until(end: i64, now: Timestamp, what: &str, enough: i64) -> Check 
     match (end - now.as_second()).div_euclid(DAY) {
         ..0 => Check::found(CERTIFICATE, diagnostic(format!("{what} has expired"))),
         days if days < enough => {
-            let soon = diagnostic(format!("{what} expires in {days} days"));
+            let soon = diagnostic(format!("{what} expires in {}", plural(days.unsigned_abs() as usize, "day")));
             Check::found(CERTIFICATE, soon.with_severity(Severity::Warning))
         }
         days => Check::pass(CERTIFICATE, format!("{what} is valid for {days} days")),

@@ -83,16 +83,21 @@ impl<'n> Names<'n> {
         let of_workloads = words().zip(words().skip(1)).filter(|(kind, _)| is_kind(kind));
         let of_workload = only(of_workloads.filter_map(|(_, name)| Some(name.strip_suffix(':')?.split_once('/')?.0)));
         let of_pod = only(said.split(": pod ").skip(1).filter_map(|rest| rest.split(':').next()));
+        let verb = Verb::ALL.into_iter().find(|verb| said.contains(&format!("authorized to `{}`", verb.as_str())));
         // `shop:web may not use webapp1`
-        let of_permission = || said.split_once(" may not use ")?.0.split_whitespace().next_back()?.split_once(':');
+        let denied = Verb::ALL.into_iter().find_map(|verb| {
+            let (before, after) = said.split_once(&format!(" may not {} ", verb.as_str()))?;
+            Some((verb, before.split_whitespace().next_back()?.split_once(':'), after.split([' ', '\n']).next()?))
+        });
         let account = after("error looking up service account ", &[':', ' ']).and_then(|name| name.split_once('/'));
-        let (namespace, service_account) = account.or_else(of_permission).unzip();
+        let (namespace, service_account) = account.or(denied.and_then(|(_, account, _)| account)).unzip();
         let namespace = namespace.or_else(|| after("in the namespace \"", &['"'])).or_else(|| described("Namespace:"));
         let spec = after("GMSA cred spec \"", &['"']).or_else(|| after("GMSA resource \"", &['"']));
-        let spec = spec.or_else(|| after("cred spec ", &[' ', ':'])).or_else(|| after(" may not use ", &[' ', '\n']));
+        let spec = spec.or_else(|| after("cred spec ", &[' ', ':'])).or(denied.map(|(.., spec)| spec));
         let node = described("Node:").and_then(|node| node.split('/').next());
         Self {
             spec,
+            verb: verb.or(denied.map(|(verb, ..)| verb)),
             namespace: namespace.or(of_workload),
             service_account: service_account
                 .or_else(|| after("service account \"", &['"']))

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 
 use gmsa_core::{
     credspec::{
-        Contents, PLURAL,
+        Contents, PLURAL, Verb,
         compare::{Difference, compare},
         lint,
-        services::{self, ANNOTATION},
+        services::{annotation_for, list_of},
     },
     diagnostic::Diagnostic,
     pointer::escape,
@@ -20,7 +20,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 use x509_parser::pem::Pem;
 
-use super::reads::{self, ACTS, CA_VOLUME, OMITTED_CONTENTS, VARIABLES, WORDS, holds_names};
+use super::reads::{self, ACTS, CONFIG_VOLUMES, OMITTED_CONTENTS, VARIABLES, WORDS, holds_names};
 use crate::shared::rules;
 
 /// The kept fields of an object. `contents` are the contents of the credential specs.
@@ -77,10 +77,10 @@ fn clean(value: &mut Value, contents: &HashMap<String, Contents>) {
             only("env", &|variable| {
                 variable.get("name").is_some_and(|name| VARIABLES.iter().any(|known| name == known))
             });
-            // No check reads the names of other volumes.
+            // No check reads other volumes.
             only("volumes", &|volume| {
                 ["emptyDir", "projected", "secret"].iter().any(|source| volume.get(source).is_some())
-                    || volume.get("name").is_some_and(|name| name == CA_VOLUME)
+                    || volume.get("name").is_some_and(|name| CONFIG_VOLUMES.iter().any(|known| name == known))
             });
             only("rules", &|rule| rule.get("verbs").is_none() || is_of_gmsa(rule));
             if fields.get("caBundle").is_some_and(|bundle| !is_of_certificates(bundle)) {
@@ -134,7 +134,7 @@ fn is_of_gmsa(rule: &Value) -> bool {
         || (has("apiGroups", &str::is_empty) && has("resources", &|resource| resource == "*" || is_act(resource)))
 }
 
-/// The name, the services for tickets and the linter's findings, without quoted values.
+/// The name, the lists of services and names, and the linter's findings, without quoted values.
 fn credential_spec(spec: &Value) -> Value {
     let name = spec.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     let finding = |found: Diagnostic| {
@@ -145,8 +145,12 @@ fn credential_spec(spec: &Value) -> Value {
     let findings: Vec<Value> = lint::object(spec).into_iter().map(finding).collect();
     let credspec =
         spec.get("credspec").filter(|credspec| credspec.is_object()).map(|_| json!({OMITTED_CONTENTS: name}));
-    let metadata = services::listed(spec)
-        .map_or_else(|| json!({"name": name}), |services| json!({"name": name, "annotations": {ANNOTATION: services}}));
+    let listed = |verb| Some((annotation_for(verb).to_owned(), Value::from(list_of(spec, verb)?)));
+    let mut metadata = json!({"name": name});
+    let annotations: Map<String, Value> = Verb::ALL.into_iter().filter_map(listed).collect();
+    if !annotations.is_empty() {
+        metadata["annotations"] = annotations.into();
+    }
     json!({"metadata": metadata, "credspec": credspec, "findings": findings})
 }
 

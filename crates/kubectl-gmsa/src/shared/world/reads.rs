@@ -4,7 +4,7 @@
 //! about GMSA.
 
 use gmsa_cluster::authorizer::rbac::Action;
-use gmsa_core::admission::pod::tickets;
+use gmsa_core::credspec::Verb;
 use serde_json::Value;
 
 use super::{CREATE, DRY_RUN, GET, LIST};
@@ -95,11 +95,14 @@ pub fn acts() -> impl Iterator<Item = (&'static str, Action<'static>)> {
 /// The placeholder for contents of a credential spec.
 pub const OMITTED_CONTENTS: &str = "leftOut";
 
-/// The chart's name for the volume of the webhook with the CAs that sidecars trust.
+/// The charts' name for the webhook's volume with the CAs that sidecars trust.
 pub const CA_VOLUME: &str = "tickets-ca";
 
+/// The volumes of ConfigMaps that checks read: also the broker's, with its domains.
+pub const CONFIG_VOLUMES: [&str; 2] = [CA_VOLUME, "config"];
+
 const METADATA: &str = "metadata/name metadata/namespace metadata/uid metadata/labels metadata/ownerReferences metadata/creationTimestamp \
-    metadata/deletionTimestamp metadata/finalizers metadata/annotations/deployment.kubernetes.io~1revision \
+    metadata/deletionTimestamp metadata/annotations/deployment.kubernetes.io~1revision \
     metadata/annotations/kubectl.kubernetes.io~1restartedAt metadata/generateName";
 
 /// Fields of a pod and of a pod template.
@@ -116,7 +119,7 @@ const POD: &str = "metadata/labels metadata/annotations/kubectl.kubernetes.io~1r
 
 const WORKLOAD: &str = "metadata/annotations/meta.helm.sh~1release-name metadata/annotations/meta.helm.sh~1release-namespace \
     metadata/annotations/deprecated.daemonset.template.generation spec/replicas spec/parallelism spec/completions spec/suspend spec/selector spec/updateStrategy spec/paused \
-    status/desiredNumberScheduled status/observedGeneration status/updateRevision status/succeeded status/replicas";
+    status/desiredNumberScheduled status/observedGeneration status/updateRevision status/succeeded";
 
 const CONFIGURATION: &str = "metadata/annotations/meta.helm.sh~1release-name metadata/annotations/meta.helm.sh~1release-namespace \
     metadata/managedFields/manager metadata/managedFields/fieldsV1 webhooks/name webhooks/failurePolicy \
@@ -158,7 +161,6 @@ const OTHERS: [(&str, &str); 16] = [
 pub const WORDS: [&str; 2] = ["serve", "agent"];
 const OPTIONS: [&str; 15] = [
     "--self-managed-secret",
-    "--self-managed-service",
     "--webhook-configuration",
     "--warn-namespaces",
     "--random-hostname",
@@ -167,10 +169,11 @@ const OPTIONS: [&str; 15] = [
     "--config",
     "--credential-spec",
     "--broker",
-    "--broker-address",
     "--broker-ca",
     "--folder",
     "--token-file",
+    "--keytab",
+    "--keytab-token-file",
     "--mode",
 ];
 
@@ -193,10 +196,11 @@ fn workload(resource: &str) -> Option<Kind> {
     Kind::ALL.into_iter().find(|kind| kind.plural() == resource)
 }
 
-/// Whether a list keeps an object: pods, workloads and webhooks are kept only if they name GMSA, pods also if they ask for tickets.
+/// Whether a list keeps an object: pods, workloads and webhooks are kept only if they name GMSA, pods also if they ask for tickets or a keytab.
 pub fn is_taken(resource: &str, object: &Value) -> bool {
     let searched = if resource.ends_with("webhookconfigurations") { Some(object) } else { object.get("spec") };
-    let asks = || object.pointer("/metadata/annotations").is_some_and(|all| all.get(tickets::ANNOTATION).is_some());
+    let annotations = object.pointer("/metadata/annotations");
+    let asks = || annotations.is_some_and(|all| Verb::ALL.iter().any(|verb| all.get(verb.annotation()).is_some()));
     !is_partial(resource)
         || searched.is_some_and(|part| part.to_string().to_ascii_lowercase().contains("gmsa"))
         || asks()

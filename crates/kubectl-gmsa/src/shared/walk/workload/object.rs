@@ -16,12 +16,9 @@ use crate::shared::{
     unread::{Read, Unread},
     world::{Owned, World},
 };
-use gmsa_core::admission::{
-    pod::{
-        Pod,
-        tickets::{ANNOTATION, AUDIENCE},
-    },
-    workload::PodCount,
+use gmsa_core::{
+    admission::{pod::Pod, workload::PodCount},
+    credspec::Verb,
 };
 
 /// The annotation of a DaemonSet with the generation of its template.
@@ -199,12 +196,13 @@ impl ClusterWorkload {
         self.template.as_ref().ok()?.as_deref()
     }
 
-    /// Whether its pod template uses GMSA or asks for tickets. An unparsable template that names them counts.
+    /// Whether its pod template uses GMSA or asks for tickets or a keytab. An unparsable template that names them counts.
     pub fn uses_gmsa(&self) -> bool {
         let asks = |pod: &Pod| pod.uses_gmsa() || pod.asks_tickets_of().next().is_some();
         let uses = |template: &RawValue| Pod::from_json(template.get()).map_or(true, |pod| asks(&pod));
-        let names =
-            |json: &RawValue| ["gmsaCredentialSpec", ANNOTATION, AUDIENCE].iter().any(|word| json.get().contains(word));
+        let asked = Verb::ALL.map(|verb| [verb.annotation(), verb.audience()]);
+        let words = || asked.iter().flatten().chain([&"gmsaCredentialSpec"]);
+        let names = |json: &RawValue| words().any(|word| json.get().contains(word));
         match &self.template {
             Ok(template) => template.as_deref().is_some_and(|template| names(template) && uses(template)),
             Err(object) => names(object),
