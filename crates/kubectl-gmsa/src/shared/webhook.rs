@@ -108,15 +108,19 @@ pub fn broker(pod: &Pod, option: &str) -> Option<ServiceReference> {
 }
 
 /// Whether this replica of the webhook gives random host names to all pods that use GMSA: by the variable that both charts set, or the
-/// flag. Accepts the true values of Go's `strconv.ParseBool`.
+/// flag.
 pub fn gives_hostnames(replica: &Pod) -> bool {
-    let is_yes = |word: &str| matches!(word, "1" | "t" | "T" | "TRUE" | "true" | "True");
     replica.spec.iter().flat_map(|spec| &spec.containers).any(|container| {
         let variables = container.env.iter().flatten().filter(|variable| variable.name == "RANDOM_HOSTNAME");
         let mut flags = container.args.iter().flatten().filter_map(|flag| flag.strip_prefix("--random-hostname"));
-        variables.filter_map(|variable| variable.value.as_deref()).any(is_yes)
-            || flags.any(|value| value.is_empty() || value.strip_prefix('=').is_some_and(is_yes))
+        variables.filter_map(|variable| variable.value.as_deref()).any(is_true)
+            || flags.any(|value| value.is_empty() || value.strip_prefix('=').is_some_and(is_true))
     })
+}
+
+/// Whether Go's `strconv.ParseBool` reads it as true.
+pub fn is_true(word: &str) -> bool {
+    matches!(word, "1" | "t" | "T" | "TRUE" | "true" | "True")
 }
 
 /// The pod behind an endpoint. Its name becomes part of paths and commands, and the API server does not validate it.

@@ -21,7 +21,10 @@ use super::{
     context::CheckContext,
     template::{CheckedPod, dotted},
 };
-use crate::shared::{rules, webhook::gives_hostnames};
+use crate::shared::{
+    rules,
+    webhook::{gives_hostnames, is_true},
+};
 
 /// Annotations, each with its effect if it is `true`.
 const SWITCHES: [(&str, &str); 5] = [
@@ -55,9 +58,9 @@ fn runtime_annotations(checked: &CheckedPod<'_>) -> Vec<Diagnostic> {
         checked.pod.json.pointer("/metadata/annotations").and_then(Value::as_object).into_iter().flatten();
     let finding = |(key, value): (&String, &Value)| {
         let value = value.as_str().filter(|value| !value.is_empty())?;
-        // Parsed as by hcsshim, which uses `strconv.ParseBool`.
-        let is_true = ["1", "t", "true"].contains(&value.to_ascii_lowercase().as_str());
-        let switch = SWITCHES.iter().find(|(name, _)| key == name).filter(|_| is_true).map(|(_, effect)| *effect);
+        // hcsshim reads it by `strconv.ParseBool`.
+        let switch =
+            SWITCHES.iter().find(|(name, _)| key == name).filter(|_| is_true(value)).map(|(_, effect)| *effect);
         let effect = switch.or_else(|| RUNTIMES.contains(&key.as_str()).then_some("another runtime runs the pod"))?;
         let at = format!("/metadata/annotations/{}", escape(key));
         let message = format!("where containerd takes the annotation {key}, {effect}");
