@@ -94,6 +94,18 @@ impl ClusterPod {
     }
 }
 
+/// Adds to a refusal about resources of a pod with an injected sidecar that the webhook's chart sets the sidecar's.
+pub fn with_sidecar(pod: &Pod, said: &str, found: Diagnostic) -> Diagnostic {
+    const RESOURCES: [&str; 4] = ["exceeded quota", " usage per ", " limit to request ratio per ", "Insufficient"];
+    if pod.asks().next().is_none() || RESOURCES.iter().all(|words| !said.contains(words)) {
+        return found;
+    }
+    let counts =
+        "The injected sidecar counts too: its resources are the value `tickets.resources` of the webhook's chart.";
+    let fix = format!("{} {counts}", found.remedy());
+    found.with_fix(fix)
+}
+
 /// The finding for a pod that cannot be parsed, with as much of its name as is readable.
 pub fn unparsable(json: &RawValue, error: &serde_json::Error) -> Diagnostic {
     let pod: Value = serde_json::from_str(json.get()).unwrap_or_default();

@@ -14,7 +14,7 @@ use super::{
     workload::{Idle, WorkloadTree},
 };
 use crate::shared::{
-    pods::ClusterPod,
+    pods::{ClusterPod, with_sidecar},
     rules::{self, Names},
 };
 
@@ -60,7 +60,11 @@ fn refusal(workload: &WorkloadTree, count: &str, message: &str) -> Diagnostic {
         target: Some(workload.target()),
         ..Names::of_refusal(said)
     };
-    rules::found(rules::refusal(said), format!("{count}: {said}"), &names)
+    let found = rules::found(rules::refusal(said), format!("{count}: {said}"), &names);
+    match pod {
+        Some(pod) => with_sidecar(pod, said, found),
+        None => found,
+    }
 }
 
 /// The line for a workload that wants no pods: what it is refused, and what its template misses on the Windows nodes.

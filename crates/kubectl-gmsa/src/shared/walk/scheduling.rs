@@ -12,7 +12,7 @@ use super::{
 };
 use crate::shared::{
     output::first_five,
-    pods::ClusterPod,
+    pods::{ClusterPod, with_sidecar},
     rules::{self, Names},
     unread::{Read, Unread},
     windows_build::{Build, LABEL, built_containers},
@@ -216,7 +216,9 @@ impl Seen<'_> {
     fn unscheduled(&self) -> Diagnostic {
         let said = self.scheduler_says().unwrap_or("the scheduler has not tried it");
         let text = format!("the pod is not on a node: {said}");
-        self.misfit(&text).unwrap_or_else(|| rules::found(&rules::NOT_SCHEDULED, &text, &self.names()))
+        let unknown =
+            || with_sidecar(&self.pod.admission, said, rules::found(&rules::NOT_SCHEDULED, &text, &self.names()));
+        self.misfit(&text).unwrap_or_else(unknown)
     }
 
     /// Why none of the Windows nodes is for the pod, as far as they are known. `text` is what else is known.
