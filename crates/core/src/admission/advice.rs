@@ -12,13 +12,16 @@ use super::{
     pod::{
         Pod, Slot,
         fields::{Occurrence, Unsupported},
-        tickets::SidecarFields,
+        tickets::Variable,
     },
     warning::{Warnings, text},
 };
-use crate::diagnostic::{
-    Severity,
-    rules::{self, Rule},
+use crate::{
+    credspec::Verb,
+    diagnostic::{
+        Severity,
+        rules::{self, Rule},
+    },
 };
 
 /// One warning about a pod.
@@ -89,22 +92,25 @@ pub fn advise(pod: &Pod) -> Vec<Advice> {
     advice
 }
 
-/// The warnings about containers that do not use the tickets their pod asks for, or, where `are_injected`, lose a setting to them.
+/// The warnings about containers that do not use the tickets or the keytab their pod asks for, or, where `are_injected`, lose a setting to them.
 pub fn advise_tickets(pod: &Pod, are_injected: bool) -> Vec<Advice> {
-    let advice = |slot: Slot<'_>| {
-        let sets_it = slot.tickets.has(SidecarFields::CACHE);
+    let advice = |(verb, slot): (Verb, Slot<'_>)| {
+        let Variable { name, set, .. } = verb.variable();
+        let (sets_it, what) = (slot.tickets.has(set), verb.of_this_pod());
         let effect = if sets_it {
-            "sets KRB5CCNAME itself, so it does not use the tickets of its pod"
+            format!("sets {name} itself, so it does not use {what} of its pod")
         } else {
-            "gets the KRB5CCNAME of the tickets, which replaces one from its envFrom"
+            format!("gets the {name} of {what}, which replaces one from its envFrom")
         };
+        let fix = if verb == Verb::Use { "remove KRB5CCNAME" } else { "remove KRB5_KTNAME" };
         let pointer = format!("/spec/{}/{}/env", slot.kind.field()?, slot.index);
         let sentence = format!("{} {{}} {effect}", slot.kind);
         let advice = Advice::new(&rules::TICKETS_OTHER_CACHE, pointer, &sentence, &[slot.owner]);
-        (sets_it || are_injected).then(|| advice.with_fix("remove KRB5CCNAME"))
+        (sets_it || are_injected).then(|| advice.with_fix(fix))
     };
-    let has_other = |slot: &Slot<'_>| slot.tickets.has(SidecarFields::OTHER_CACHE) && !slot.is_sidecar();
-    pod.tickets().into_iter().flat_map(|_| pod.slots()).filter(has_other).filter_map(advice).collect()
+    let asked = pod.asks().flat_map(|(verb, _)| pod.slots().map(move |slot| (verb, slot)));
+    let has_other = |(verb, slot): &(Verb, Slot<'_>)| slot.tickets.has(verb.variable().other) && !slot.is_sidecar();
+    asked.filter(has_other).filter_map(advice).collect()
 }
 
 /// More warnings, for a workload that is applied or a file that is checked, but not for each creation of a pod.

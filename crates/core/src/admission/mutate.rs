@@ -84,7 +84,7 @@ pub(super) fn expand(case: &Case) -> Assessment {
         denials.extend(added.err().map(|denial| SlotDenial { slot: None, denial }));
     }
     let mut warnings = Warnings::default();
-    if let Some(pod) = created.filter(|pod| pod.tickets().is_some()) {
+    if let Some(pod) = created {
         tickets::warn(pod, &settings.tickets, &mut warnings);
     }
     Assessment { denials, patch: patch.finish(), warnings: warnings.into_lines(), reason: claims.reason }

@@ -172,7 +172,7 @@ struct Container {
     #[serde(default, deserialize_with = "tickets::env")]
     env: SidecarFields,
     #[serde(default, deserialize_with = "tickets::env_from")]
-    env_from: SidecarFields,
+    env_from: bool,
     #[serde(default, deserialize_with = "tickets::volume_mounts")]
     volume_mounts: SidecarFields,
 }

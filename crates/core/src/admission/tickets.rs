@@ -156,7 +156,7 @@ fn obstacles(pod: &Pod, first: Verb) -> impl Iterator<Item = String> {
     windows.into_iter().chain(tickets).chain(tokens).chain(slots)
 }
 
-/// Warns about a pod with the annotation whose containers do not use the tickets, or lose a setting to them.
+/// Warns about a pod with the annotation whose containers do not use what it asks for, or lose a setting to them.
 pub(super) fn warn(pod: &Pod, settings: &TicketSettings, warnings: &mut Warnings) {
     for advice in advise_tickets(pod, matches!(settings, TicketSettings::On(_))) {
         warnings.push(advice.rule, &advice.text);
@@ -244,9 +244,9 @@ pub(super) fn inject(
         let (container, has) = (format!("/spec/{list}/{}", slot.index), |field| slot.tickets.has(field));
         let position = |field| has(field).then_some("-");
         let is_there = [
-            no_tickets || has(SidecarFields::CACHE),
+            no_tickets || has(Verb::Use.variable().set),
             no_tickets || has(SidecarFields::CONFIGURATION),
-            no_keytab || has(SidecarFields::KEYTAB),
+            no_keytab || has(Verb::Export.variable().set),
         ];
         add(patch, &format!("{container}/env"), position(SidecarFields::ENV), &env, is_there)?;
         let mounts = (format!("{container}/volumeMounts"), position(SidecarFields::MOUNTS));

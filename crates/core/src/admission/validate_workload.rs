@@ -90,9 +90,7 @@ fn warn_of_pods(pod: &Pod, Case { review, settings, claims, facts, .. }: &Case, 
         warnings.add(&rules::INVALID_SERVICE_ACCOUNT, sentence, &[pod.service_account()]);
     }
     check_specs(pod, claims, facts, warnings);
-    if pod.tickets().is_some() {
-        tickets::warn(pod, &settings.tickets, warnings);
-    }
+    tickets::warn(pod, &settings.tickets, warnings);
     let workload = review.workload.as_ref();
     let beside = workload.map(|workload| advice::advise_template(pod, &workload.unsupported, workload.replicas));
     for advice in advice::advise(pod).into_iter().chain(beside.into_iter().flatten()) {

@@ -221,8 +221,8 @@ rules! {
         SHARED_HOSTNAME: "shared-hostname", Warning, "Several Pods with one account have the same host name, or the same first 15 characters of it.",
             "Remove `hostname`, and have the webhook give random host names: by `randomHostname` in the chart, or by the annotation `gmsa-webhook/random-hostname: \"true\"` of the \
              Pod template. A StatefulSet sets the host names of its Pods itself: give it a name of at most 12 characters.";
-        TICKETS_OTHER_CACHE: "tickets-other-cache", Warning, "A container sets `KRB5CCNAME` itself, so it does not use the tickets of its Pod; or its `envFrom` may, without effect.",
-            "Remove `KRB5CCNAME`, or set it to `FILE:/var/run/gmsa/krb5cc`.";
+        TICKETS_OTHER_CACHE: "tickets-other-cache", Warning, "A container sets `KRB5CCNAME` or `KRB5_KTNAME` itself, so it does not use the tickets or the keytab of its Pod; or its `envFrom` may, without effect.",
+            "Remove it, or set `KRB5CCNAME` to `FILE:/var/run/gmsa/krb5cc`, `KRB5_KTNAME` to `FILE:/var/run/gmsa/keytab`.";
     }
     "Installation" {
         WEBHOOK_MISSING: "webhook-missing", Error, "No webhook configuration sends Pods to the webhook.",
@@ -246,9 +246,9 @@ rules! {
         TICKET_REQUEST: "ticket-request", Error, "A request to the broker of tickets cannot be read.",
             "Send `POST /v1/tickets` with `{\"credentialSpec\": \"NAME\"}`, as `gmsa-tickets agent` does.";
         TICKET_TOKEN: "ticket-token", Error, "The token of the request is missing, or is not that of a Pod for this credential spec.",
-            "Mount a projected token with the audience `gmsa-tickets/SPEC` into the sidecar, and send it.";
+            "Mount a projected token with the audience `gmsa-tickets/SPEC`, for a keytab `gmsa-keytab/SPEC`, into the sidecar, and send it.";
         TICKET_POD: "ticket-pod", Error, "The Pod of the token is gone, has ended, is another one, or has no token of this audience in its volumes.",
-            "Create the Pod with a projected token whose audience is `gmsa-tickets/SPEC`: volumes of a Pod cannot change.";
+            "Create the Pod with a projected token whose audience is `gmsa-tickets/SPEC`, for a keytab `gmsa-keytab/SPEC`: volumes of a Pod cannot change.";
         TICKET_SERVICES: "ticket-services", Error, "The credential spec lists no services, or not in the right form, so there are no tickets of its account.",
             "List them: `kubectl annotate gmsacredentialspec SPEC --overwrite gmsa-webhook/services=HTTP/app.contoso.com`.";
         KEYTAB_NAMES: "keytab-names", Error, "The credential spec lists no names for a keytab, or not in the right form, so there is no keytab of its account.",

@@ -32,9 +32,6 @@ pub const TOKEN_PATH: &str = "token";
 /// Where the sidecar writes the tickets, and the other containers find them.
 pub const FOLDER: &str = "/var/run/gmsa";
 
-/// What `KRB5CCNAME` is in a container that uses them.
-pub const CACHE: &str = "FILE:/var/run/gmsa/krb5cc";
-
 /// The annotation of a pod that asks `/mutate` for a keytab: the name of a credential spec. The credential spec has it as well.
 pub use crate::credspec::services::KEYTAB;
 
@@ -47,8 +44,15 @@ pub const KEYTAB_AUDIENCE: &str = "gmsa-keytab/";
 /// Where the sidecar reads its token for a keytab, unless its arguments say otherwise.
 pub const KEYTAB_TOKEN_FILE: &str = "/var/run/secrets/gmsa-keytab/token";
 
-/// Where the sidecar writes the keytab: a file of [`FOLDER`].
-pub const KEYTAB_FILE: &str = "/var/run/gmsa/keytab";
+/// The variable that names to a container what the sidecar writes into [`FOLDER`].
+pub struct Variable {
+    pub name: &'static str,
+    pub file: &'static str,
+    /// What a container says that sets it.
+    pub set: SidecarFields,
+    /// What it says that sets it to something else; without [`Self::set`]: it may set it by `envFrom`.
+    pub other: SidecarFields,
+}
 
 /// Linux pods get tickets by the verb `use`, and keytabs by `export`: each asks by an annotation, and has a token of its own.
 impl Verb {
@@ -59,6 +63,34 @@ impl Verb {
             Self::Use => "tickets",
             Self::Export => "keytabs",
         }
+    }
+
+    /// The same for one pod.
+    #[must_use]
+    pub fn of_a_pod(self) -> &'static str {
+        match self {
+            Self::Use => "tickets",
+            Self::Export => "a keytab",
+        }
+    }
+
+    /// The same for a pod that has it.
+    #[must_use]
+    pub fn of_this_pod(self) -> &'static str {
+        match self {
+            Self::Use => "the tickets",
+            Self::Export => "the keytab",
+        }
+    }
+
+    /// The variable by which programs find it.
+    #[must_use]
+    pub const fn variable(self) -> Variable {
+        let (name, file, set, other) = match self {
+            Self::Use => ("KRB5CCNAME", "krb5cc", SidecarFields(1 << 2), SidecarFields(1 << 7)),
+            Self::Export => ("KRB5_KTNAME", "keytab", SidecarFields(1 << 8), SidecarFields(1 << 10)),
+        };
+        Variable { name, file, set, other }
     }
 
     /// The annotation of a pod that asks for it.
@@ -239,9 +271,7 @@ impl SidecarFields {
     pub const ENV: Self = Self(1);
     /// It has mounts.
     pub const MOUNTS: Self = Self(1 << 1);
-    /// It sets `KRB5CCNAME`.
-    pub const CACHE: Self = Self(1 << 2);
-    /// It sets `KRB5_CONFIG`.
+    /// It sets `KRB5_CONFIG`. The free bits are those of [`Verb::variable`].
     pub const CONFIGURATION: Self = Self(1 << 3);
     /// It mounts the tickets in [`FOLDER`], read-only; of a container with a token, it ends: see [`Self::is_for_sidecar`].
     pub const TICKETS: Self = Self(1 << 4);
@@ -249,10 +279,6 @@ impl SidecarFields {
     pub const TOKEN: Self = Self(1 << 5);
     /// It mounts the tickets in another way, or something else in their folder.
     pub const OTHER: Self = Self(1 << 6);
-    /// It sets `KRB5CCNAME` to something else than [`CACHE`]; without [`Self::CACHE`]: it may set it by `envFrom`.
-    pub const OTHER_CACHE: Self = Self(1 << 7);
-    /// It sets `KRB5_KTNAME`.
-    pub const KEYTAB: Self = Self(1 << 8);
     /// It mounts [`KEYTAB_TOKEN_VOLUME`].
     pub const KEYTAB_TOKEN: Self = Self(1 << 9);
 
@@ -267,8 +293,9 @@ impl SidecarFields {
     }
 
     /// The parts of a container with these variables and mounts.
-    pub(super) fn of_container(env: Self, env_from: Self, mounts: Self, is_restarted: bool) -> Self {
-        let env = if env.has(Self::CACHE) { env } else { env.and(env_from) };
+    pub(super) fn of_container(env: Self, has_env_from: bool, mounts: Self, is_restarted: bool) -> Self {
+        let may_be_set = Verb::ALL.map(Verb::variable).into_iter().filter(|own| has_env_from && !env.has(own.set));
+        let env = may_be_set.fold(env, |all, own| all.and(own.other));
         let has_token = mounts.has(Self::TOKEN.and(Self::KEYTAB_TOKEN));
         let ends = if has_token && !is_restarted { Self::TICKETS } else { Self::default() };
         env.and(mounts).and(ends)
@@ -286,21 +313,23 @@ struct EnvVar {
 }
 
 /// Whether a container takes environment variables from other objects.
-pub(super) fn env_from<'de, D: Deserializer<'de>>(input: D) -> Result<SidecarFields, D::Error> {
-    fold(input, SidecarFields::default(), |all: &mut SidecarFields, IgnoredAny| *all = SidecarFields::OTHER_CACHE)
+pub(super) fn env_from<'de, D: Deserializer<'de>>(input: D) -> Result<bool, D::Error> {
+    fold(input, false, |has_some: &mut bool, IgnoredAny| *has_some = true)
 }
 
 /// Reads the environment variables of a container.
 pub(super) fn env<'de, D: Deserializer<'de>>(input: D) -> Result<SidecarFields, D::Error> {
-    // A cache without a type is a file.
-    let is_cache = |value: &str| CACHE.strip_prefix("FILE:") == Some(value.strip_prefix("FILE:").unwrap_or(value));
+    // A cache or a keytab without a type is a file.
+    let own = |name: &str, value: Option<&str>| {
+        let Variable { file, set, other, .. } =
+            Verb::ALL.map(Verb::variable).into_iter().find(|own| own.name == name)?;
+        let is_right = |value: &str| value.strip_prefix("FILE:").unwrap_or(value) == format!("{FOLDER}/{file}");
+        Some(if value.is_some_and(is_right) { set } else { set.and(other) })
+    };
     fold(input, SidecarFields::default(), |all: &mut SidecarFields, Object(variable): Object<EnvVar>| {
         *all = all.and(SidecarFields::ENV).and(match variable.name.as_deref() {
-            Some("KRB5CCNAME") if variable.value.as_deref().is_some_and(is_cache) => SidecarFields::CACHE,
-            Some("KRB5CCNAME") => SidecarFields::CACHE.and(SidecarFields::OTHER_CACHE),
             Some("KRB5_CONFIG") => SidecarFields::CONFIGURATION,
-            Some("KRB5_KTNAME") => SidecarFields::KEYTAB,
-            _ => SidecarFields::default(),
+            name => name.and_then(|name| own(name, variable.value.as_deref())).unwrap_or_default(),
         });
     })
 }
