@@ -1266,6 +1266,7 @@ RuleEntry { rule: &core::NOT_AUTHORIZED, words: &[
     Refusal("is not authorized `use`"),
     Message("cannot use resource \"gmsacredentialspecs\""),
 ], remedies: &[
+    (&["to `export`"], "Grant it: `kubectl gmsa grant --credspec SPEC --serviceaccount NAMESPACE:SERVICEACCOUNT --keytab --apply`. With `use` alone there are tickets, and no keytab."),
 ] },
 RuleEntry { rule: &core::AUTHORIZATION_FAILED, words: &[
     Refusal("unable to check whether service account"),
@@ -1307,22 +1308,25 @@ RuleEntry { rule: &core::TICKET_REQUEST, words: &[
 ] },
 RuleEntry { rule: &core::TICKET_TOKEN, words: &[
     Message("the request has no token: send authorization: bearer token"),
-    Message("does not accept the token for the audience gmsa-tickets/"),
-    Message("the token is not for the audience gmsa-tickets/"),
+    Message("does not accept the token for the audience gmsa-"),
+    Message("the token is not for the audience gmsa-"),
     Message("the token is not bound to a pod"),
     Message("the token is not one of a service account"),
     Message("no tickets: cannot read the token"),
     Message("no tickets in *: cannot read the token"),
     Message("no tickets: the file * does not hold a token"),
     Message("no tickets in *: the file * does not hold a token"),
+    Message("cannot read the token /var/run/secrets/gmsa-keytab/"),
+    Message("the file /var/run/secrets/gmsa-keytab/* does not hold a token"),
 ], remedies: &[
+    (&["/gmsa-keytab/"], "Mount a projected token with the audience `gmsa-keytab/SPEC` and the path `token` into the sidecar, at `/var/run/secrets/gmsa-keytab`."),
     (&["cannot read the token", "does not hold a token"], "Mount a projected token with the audience `gmsa-tickets/SPEC` and the path `token` into the sidecar, at `/var/run/secrets/gmsa-tickets`."),
 ] },
 RuleEntry { rule: &core::TICKET_POD, words: &[
     Message("the pod * does not exist any more"),
     Message("has another uid than the token: it was replaced"),
     Message("has another service account than the token"),
-    Message("has no projected token with the audience gmsa-tickets/"),
+    Message("has no projected token with the audience gmsa-"),
 ], remedies: &[
 ] },
 RuleEntry { rule: &core::TICKET_SERVICES, words: &[
@@ -1333,10 +1337,17 @@ RuleEntry { rule: &core::KEYTAB_NAMES, words: &[
     Message("cred spec * gives no keytabs: its"),
 ], remedies: &[
 ] },
+RuleEntry { rule: &core::KEYTAB_DOMAIN, words: &[
+    Message("the broker gives no keytabs of"),
+], remedies: &[
+] },
 RuleEntry { rule: &core::KEYTAB_KEYS, words: &[
     Message("the keytab of * does not open the ticket for"),
     Message("has had several passwords, and the domain gives the keys of all the number"),
 ], remedies: &[
+    (&["a keytab has aes keys alone"], "The domain encrypts tickets for the account with RC4: `Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`. The sidecar asks again by itself."),
+    (&["fkvnoemuw2k"], "Active Directory numbers every key 1 while the character of `fKVNOEmuW2K` in `dSHeuristics` is set, so old and new keys cannot be told apart: without it there are keytabs again. Until then use tickets, which do not need it."),
+    (&["another account has this name", "its key has the number"], "Give the name to this account alone: `setspn -Q SPN` names its owners, `setspn -X -F` lists duplicates. If it is, somebody reset the password of the account by hand, or a domain controller lags: there is a keytab again after the next replication, or the next change of the password."),
 ] },
 RuleEntry { rule: &core::TICKET_ACCOUNT, words: &[
     Message("the broker gives no keytabs of \""),
