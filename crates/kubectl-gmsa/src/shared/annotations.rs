@@ -2,7 +2,7 @@
 
 use gmsa_core::{
     admission::pod::{RANDOM_HOSTNAME, tickets},
-    credspec::services,
+    credspec::services::{self, KEYTAB},
 };
 
 /// The annotation that a key of annotations or labels means: one of ours, or one that is misspelt or has another prefix.
@@ -17,7 +17,7 @@ pub fn meant(key: &str) -> Option<&'static str> {
         None if is_ours => &name,
         None => return None,
     };
-    [tickets::ANNOTATION, services::ANNOTATION, RANDOM_HOSTNAME].into_iter().find(|own| {
+    [tickets::ANNOTATION, services::ANNOTATION, KEYTAB, RANDOM_HOSTNAME].into_iter().find(|own| {
         let own = bare(own.rsplit_once('/').map_or("", |(_, own)| own));
         strsim::osa_distance(name, &own) <= own.len() / 4
             || name.trim_end_matches('s').ends_with(own.trim_end_matches('s'))
@@ -50,6 +50,9 @@ mod tests {
             ("gmsa-webhook/services", Some(services::ANNOTATION)),
             ("gmsa-webhook/service", Some(services::ANNOTATION)),
             ("gmsa-webhook.io/Services", Some(services::ANNOTATION)),
+            ("gmsa-webhook/keytabs", Some(KEYTAB)),
+            ("gmsa-webhook/Keytab", Some(KEYTAB)),
+            ("gmsa-keytab", Some(KEYTAB)),
             ("gmsa-webhook/random-hostnames", Some(RANDOM_HOSTNAME)),
             ("gmsa-webhook/randomHostname", Some(RANDOM_HOSTNAME)),
             ("gmsa-webhook/crd-revision", None),

@@ -44,19 +44,17 @@ pub fn findings(document: &Document, spec: &Value) -> Vec<Diagnostic> {
     located(document, spec, lint::object(spec).into_iter().chain(misplaced(spec))).collect()
 }
 
-/// The annotation for tickets under another name or among the labels, and the annotation of Pods on a credential spec.
+/// The annotation for tickets or a keytab under another name or among the labels, and the annotations of Pods on a credential spec.
 fn misplaced(spec: &Value) -> impl Iterator<Item = Diagnostic> {
     let of = |place: &'static str| {
         let keys = spec.pointer(&format!("/metadata/{place}")).and_then(Value::as_object).into_iter().flatten();
-        let wrong = keys.filter(move |(key, _)| {
-            let own = meant(key);
-            own.is_some() && !(place == "annotations" && own == Some(key) && *key == ANNOTATION)
-        });
-        wrong.map(move |(key, _)| {
-            let message = format!("nothing reads this: {ANNOTATION} among the annotations is meant");
+        keys.filter_map(move |(key, _)| {
+            let right = if meant(key)? == KEYTAB { KEYTAB } else { ANNOTATION };
+            let message = format!("nothing reads this: {right} among the annotations is meant");
             let found = Diagnostic::new(&rules::IGNORED_FIELD, message);
-            let fix = format!("kubectl annotate {PLURAL} NAME {ANNOTATION}=HTTP/app.contoso.com");
-            Diagnostic { field: format!("metadata.{place}[{}]", bare(key, VALUE)), ..found.with_fix(fix) }
+            let fix = format!("kubectl annotate {PLURAL} NAME {right}=HTTP/app.contoso.com");
+            let field = format!("metadata.{place}[{}]", bare(key, VALUE));
+            (place != "annotations" || key != right).then(|| Diagnostic { field, ..found.with_fix(fix) })
         })
     };
     ["annotations", "labels"].into_iter().flat_map(of)

@@ -322,8 +322,9 @@ async fn unreviewed_template(world: &World, workload: &WorkloadTree) -> Option<C
 
 /// The finding that no webhook reviewed the pod, because there is none or its namespace is left out.
 pub async fn unreviewed(world: &World, pod: &ClusterPod) -> Read<Option<Diagnostic>> {
-    let (lacks, what) = if tickets::lacks_sidecar(&pod.admission) {
-        ("the pod asks for tickets and has no sidecar that gets them", "the sidecar")
+    let lacked = tickets::lacked(&pod.admission);
+    let (lacks, what) = if let Some(verb) = lacked {
+        (&*format!("the pod asks for {} and has no sidecar for that", verb.of_a_pod()), "the sidecar")
     } else if ContentsState::of::<Contents>(&pod.admission, &HashMap::new()) == ContentsState::WithoutContents {
         ("the pod names a credential spec and carries no contents", "contents")
     } else {
@@ -347,7 +348,7 @@ pub async fn unreviewed(world: &World, pod: &ClusterPod) -> Read<Option<Diagnost
         let text = format!("{lacks}: {name} does not review pods in {namespace}");
         return Ok(Some(Diagnostic::new(&rules::NAMESPACES_EXCLUDED, text).with_severity(Severity::Error)));
     }
-    if tickets::lacks_sidecar(&pod.admission) {
+    if lacked.is_some() {
         // Without it, `tickets::not_injected` does not see that the webhook is installed without tickets.
         replica(world).await?;
     }

@@ -58,8 +58,8 @@ pub struct Options {
     credspec: Option<PathBuf>,
     /// An SPN that clients ask for; repeatable
     ///
-    /// A service principal name, such as http/web.contoso.com
-    #[arg(long = "service", value_name = "CLASS/HOST", value_parser = service)]
+    /// A service principal name, such as http/web.contoso.com, as clients or a keytab have it
+    #[arg(long = "service", visible_alias = "keytab", value_name = "CLASS/HOST", value_parser = service)]
     services: Vec<String>,
     /// Print table or json
     #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]

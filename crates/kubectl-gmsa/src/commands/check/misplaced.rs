@@ -5,9 +5,9 @@
 
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
-    admission::pod::{Pod, RANDOM_HOSTNAME, Slot, SlotKind, tickets},
+    admission::pod::{Pod, RANDOM_HOSTNAME, Slot, SlotKind},
     credspec::{
-        PLURAL, is_dns_subdomain,
+        PLURAL, Verb, is_dns_subdomain,
         lint::suggest_name,
         placeholder::is_token,
         services::{self, Services},
@@ -196,7 +196,8 @@ fn annotation(
         let fix = format!("kubectl annotate {PLURAL} NAME {own}='{services}'");
         return Some(checked.finding_at(&rules::IGNORED_FIELD, at, message).with_fix(fix));
     }
-    let is_set = if own == tickets::ANNOTATION { pod.tickets().is_some() } else { pod.asks_for_random_hostname() };
+    let is_asked = || pod.asks().any(|(verb, _)| verb.annotation() == own);
+    let is_set = if own == RANDOM_HOSTNAME { pod.asks_for_random_hostname() } else { is_asked() };
     let right = checked.place(&format!("/metadata/annotations/{}", escape(own)));
     // `hostnames` reports the annotation for a random host name where it is spelt right.
     if key == RANDOM_HOSTNAME || is_set || at == right || value.is_object() || value.is_array() {
@@ -235,7 +236,7 @@ impl<'d> OtherObject<'d> {
         let key = key.strip_suffix(')').and_then(|key| key.split_once('(')).map_or(key, |(_, key)| key);
         let own = match meant {
             Meant::Field(_) if key == NAME || parent(at) == "windowsOptions" => NAME,
-            Meant::Annotation(own) if own == tickets::ANNOTATION => own,
+            Meant::Annotation(own) if Verb::ALL.iter().any(|verb| verb.annotation() == own) => own,
             _ => return None,
         };
         let name = value.as_str().unwrap_or_default();

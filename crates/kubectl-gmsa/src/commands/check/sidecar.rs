@@ -5,7 +5,7 @@
 use gmsa_core::{
     admission::pod::{
         Pod, Slot, SlotKind,
-        tickets::{FOLDER, KEYTAB_TOKEN_FILE, TOKEN_FILE},
+        tickets::{FOLDER, KEYTAB_TOKEN_FILE, TOKEN_FILE, Variable},
     },
     credspec::Verb,
     diagnostic::{Diagnostic, Severity},
@@ -168,33 +168,36 @@ impl<'p> Command<'p> {
         }
         let others = || all.iter().filter(|other| other.part.at != part.at);
         faults.extend((volume.is_some() && !others().any(mounts_tickets)).then(|| error(part, UNUSED)));
-        let has_tickets = self.asks().any(|(verb, ..)| verb == Verb::Use);
         for other in others() {
             let mount = tokens.iter().find_map(|token| other.mount_of(Some(token)));
             faults.extend(mount.map(|_| warning(&other.part, SHARED_TOKEN)));
-            faults.extend(other.mount_of(volume).and_then(|mount| other.wrong_read(&mount, has_tickets)));
+            let reads = other.mount_of(volume).into_iter();
+            faults.extend(reads.flat_map(|mount| other.wrong_reads(&mount, self.asks().map(|(verb, ..)| verb))));
         }
         faults
     }
 
-    /// The fault of how another container reads the tickets in this mount.
-    fn wrong_read(&self, mount: &Part<'_>, has_tickets: bool) -> Option<Fault> {
+    /// The faults of how another container reads what the sidecar writes into this mount.
+    fn wrong_reads(&self, mount: &Part<'_>, written: impl Iterator<Item = Verb>) -> Vec<Fault> {
         if !mount.text("subPath").is_empty() || !mount.text("subPathExpr").is_empty() {
-            return Some(error(mount, ALONE));
+            return vec![error(mount, ALONE)];
         } else if !is_read_only(mount) {
-            return Some(warning(mount, "the container can replace the tickets: mount the volume read-only"));
+            return vec![warning(mount, "the container can replace the tickets: mount the volume read-only")];
         }
-        if !has_tickets {
-            return None;
-        }
+        written.filter_map(|verb| self.wrong_variable(mount, verb)).collect()
+    }
+
+    /// The fault of the variable that names it.
+    fn wrong_variable(&self, mount: &Part<'_>, verb: Verb) -> Option<Fault> {
+        let Variable { name, file, .. } = verb.variable();
         let variable = |name: &str| self.part.list("env").find(|variable| variable.text("name") == name);
-        let right = format!("{}/krb5cc", mount.text("mountPath").trim_end_matches('/'));
-        let Some(cache) = variable("KRB5CCNAME") else {
+        let right = format!("{}/{file}", mount.text("mountPath").trim_end_matches('/'));
+        let Some(set) = variable(name) else {
             let is_set = variable("KRB5_CONFIG").is_some() || self.part.has("envFrom");
-            return (!is_set).then(|| warning(mount, format!("the container does not set KRB5CCNAME: FILE:{right}")));
+            return (!is_set).then(|| warning(mount, format!("the container does not set {name}: FILE:{right}")));
         };
-        let value = cache.json.get("value")?.as_str()?;
-        let text = format!("KRB5CCNAME is {}, and the tickets are in FILE:{right}", quoted(value, NAME));
+        let value = set.json.get("value")?.as_str()?;
+        let text = format!("{name} is {}, and the sidecar writes FILE:{right}", quoted(value, NAME));
         (value.strip_prefix("FILE:").unwrap_or(value) != right).then(|| error(mount, text))
     }
 }

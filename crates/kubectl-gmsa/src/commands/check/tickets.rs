@@ -20,7 +20,7 @@ use crate::shared::{
     names,
     output::Report,
     rules::{self, instead_of},
-    walk::tickets::{NOT_ENABLED, NOT_INJECTED, lacks_sidecar},
+    walk::tickets::{lacked, of_lacked},
     webhook::lacks_tickets,
     world::is_about_use,
 };
@@ -39,9 +39,11 @@ pub(super) struct TicketName<'p> {
 
 /// The names of the annotation and of the tokens.
 pub(super) fn asked(pod: &Pod) -> Vec<TicketName<'_>> {
-    let annotations = pod.asks().map(|(verb, name)| {
-        let at = if verb == Verb::Use { TICKETS } else { KEYTAB };
-        TicketName { verb, name, at, slot: format!("annotation {}", verb.annotation()) }
+    let annotations = pod.asks().map(|(verb, name)| TicketName {
+        verb,
+        name,
+        at: place(verb),
+        slot: format!("annotation {}", verb.annotation()),
     });
     let tokens = pod.tokens().filter(|token| pod.asks().all(|asked| asked != *token));
     let tokens = tokens.map(|(verb, name)| TicketName {
@@ -51,6 +53,11 @@ pub(super) fn asked(pod: &Pod) -> Vec<TicketName<'_>> {
         slot: format!("audience {}NAME", verb.audience()),
     });
     annotations.chain(tokens).collect()
+}
+
+/// The place of the annotation that asks for it.
+fn place(verb: Verb) -> &'static str {
+    if verb == Verb::Use { TICKETS } else { KEYTAB }
 }
 
 impl TicketName<'_> {
@@ -87,16 +94,12 @@ impl TicketName<'_> {
 /// Reports the credential specs that the pod asks for tickets of, and a sidecar that was written by hand.
 pub(super) async fn check(decided: &Decided<'_>, mut all: Vec<TicketName<'_>>, report: &mut Report) {
     let Decided { checked, pod, context, reviewed, placeholders, .. } = decided;
-    if lacks_sidecar(pod) {
-        let found = if context.replica_is(lacks_tickets).await {
-            Some((&rules::TICKETS_NOT_ENABLED, NOT_ENABLED))
-        } else {
-            checked.exists().then_some((&rules::TICKETS_NOT_INJECTED, NOT_INJECTED))
-        };
-        if let Some((rule, text)) = found {
+    if let Some(verb) = lacked(pod) {
+        let is_off = context.replica_is(lacks_tickets).await;
+        if is_off || checked.exists() {
             all.clear();
-            let at = pod.asks().next().map_or(TICKETS, |(verb, _)| if verb == Verb::Use { TICKETS } else { KEYTAB });
-            report.findings.push(checked.finding(rule, at, text));
+            let found = of_lacked(verb, is_off);
+            report.findings.push(checked.finding(found.rule, place(verb), found.message));
         }
     }
     all.retain(|asked| !placeholders.explain(asked.at));
@@ -112,7 +115,7 @@ pub(super) async fn check(decided: &Decided<'_>, mut all: Vec<TicketName<'_>>, r
             (Some(denial), _) => refused(denial),
             (None, Some(found)) if *found.rule == rules::NOT_CHECKED => UNCHECKED.to_owned(),
             (None, Some(found)) => format!("gets no {}: {}", asked.verb.product(), found.rule.id),
-            (None, None) => reviewed.silence().map_or_else(|| format!("gets {}", asked.verb.product()), str::to_owned),
+            (None, None) => reviewed.silence().map_or_else(|| format!("gets {}", asked.verb.of_a_pod()), str::to_owned),
         };
         let admitted = own.is_empty() && !reviewed.is_refused();
         report.places.push(checked.row(asked.at, asked.slot.clone(), Some(asked.name), admitted, result));

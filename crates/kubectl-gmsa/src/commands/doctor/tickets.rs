@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use futures::future::OptionFuture;
 use gmsa_core::{
     credspec::{
+        Verb,
         domain_join::DomainJoinConfig,
         is_dns_label, is_dns_subdomain,
-        services::{Services, is_in, listed},
+        services::{Services, is_in, list_of, listed},
     },
     diagnostic::{Check, Diagnostic, Severity},
 };
@@ -34,7 +35,7 @@ use crate::shared::{
     pods::ClusterPod,
     rules,
     unread::{Read, Unread},
-    walk::{tickets::lacks_sidecar, workload::ClusterWorkload, worst},
+    walk::{tickets::lacked, workload::ClusterWorkload, worst},
     webhook::{argument, broker, endpoints, image, is_ready, metrics, no_namespace, pod_behind, replica},
     world::{CA_VOLUME, World},
 };
@@ -127,7 +128,7 @@ async fn of_broker(
     let (mut checks, mut unread) = (Vec::new(), Vec::new());
     checks.extend(without.map(|pods| {
         let why = "they are older than their annotation, or the webhook leaves their namespace out";
-        let text = format!("these pods ask for tickets and have no sidecar, because {why}: {pods}");
+        let text = format!("these pods ask for tickets or a keytab and have no sidecar, because {why}: {pods}");
         Check::breach(TICKETS, &rules::TICKETS_NOT_INJECTED, text)
     }));
     if !has_kubernetes(world, SIDECARS).await {
@@ -179,11 +180,11 @@ async fn of_broker(
         None => {}
     }
     checks.extend(metrics.iter().flat_map(|metrics| of_domain(broker, metrics)));
-    // Who may not read these gets no other line: without referrals there is nothing to say.
+    // Who may not read these gets no other line: without referrals and keytabs there is nothing to say.
     if let Some(path) = replica.as_ref().and_then(|(_, pod)| mounted(pod, "config"))
         && let (Ok(Some(configuration)), Ok(specs)) = tokio::join!(world.find::<ConfigMap>(&path), specs(world))
     {
-        checks.extend(elsewhere(&configuration, &specs));
+        checks.extend(configured(&configuration, &specs));
     }
     (checks, unread)
 }
@@ -221,42 +222,62 @@ fn trust(authorities: Option<&ConfigMap>, metrics: Option<&str>, now: Timestamp)
 /// The pods that ask for tickets and have no sidecar.
 fn without_sidecar(pods: &[Box<RawValue>]) -> Option<String> {
     let pods = pods.iter().filter_map(|json| ClusterPod::read(json).ok());
-    let pods = pods.filter(|pod| lacks_sidecar(&pod.admission) && !pod.has_ended()).map(|pod| {
+    let pods = pods.filter(|pod| lacked(&pod.admission).is_some() && !pod.has_ended()).map(|pod| {
         let (namespace, name) = pod.place();
         format!("{namespace}/{name}")
     });
     Some(first_five(pods)).filter(|names| !names.is_empty())
 }
 
-/// A domain in the broker's configuration, and those that it may ask for services of others.
+/// A domain in the broker's configuration, those that it may ask for services of others, and whether it gives keytabs.
 #[derive(Deserialize)]
 struct BrokerDomain {
     name: String,
     #[serde(default)]
     referrals: Vec<BrokerDomain>,
+    #[serde(default)]
+    keytabs: bool,
 }
 
-/// Where the broker follows referrals: the listed services whose hosts are in no domain that it asks.
-fn elsewhere(configuration: &ConfigMap, specs: &[Value]) -> Vec<Check> {
+/// The domains of which the broker gives keytabs, and what credential specs list that it does not give.
+fn configured(configuration: &ConfigMap, specs: &[Value]) -> Vec<Check> {
     let text = configuration.data.as_ref().and_then(|data| data.get("config.yaml"));
     let read = text.and_then(|text| serde_saphyr::from_str::<BTreeMap<String, Vec<BrokerDomain>>>(text).ok());
     let domains = read.and_then(|mut read| read.remove("domains")).unwrap_or_default();
+    let on = first_five(domains.iter().filter(|domain| domain.keytabs).map(|domain| &domain.name));
+    let on = (!on.is_empty()).then(|| Check::pass(TICKETS, format!("the broker gives keytabs of {on}")));
     let found = |spec: &Value| {
-        let (name, own) = (spec.pointer("/metadata/name")?.as_str()?, DomainJoinConfig::of(spec.get("credspec")?));
-        let own =
-            domains.iter().find(|domain| own.dns_name.is_some_and(|own| own.eq_ignore_ascii_case(&domain.name)))?;
-        let Ok(Services::Listed(services)) = Services::of(listed(spec)) else { return None };
-        let is_asked = |service: &&String| {
-            let mut asked = own.referrals.iter().chain([own]);
-            asked.any(|domain| is_in(service, &domain.name.to_ascii_lowercase()))
-        };
-        let outside = first_five(services.iter().filter(|service| !is_asked(service)));
-        let text = format!("{name} lists services in no domain that the broker asks for its tickets: {outside}");
-        let fix = format!("Add their domain to `referrals` of {}, unless an account of it has these names.", own.name);
-        let found = Diagnostic::new(&rules::TICKET_REFERRAL, text).with_severity(Severity::Warning).with_fix(fix);
-        (!own.referrals.is_empty() && !outside.is_empty()).then(|| Check::found(TICKETS, found))
+        let name = spec.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        let dns = DomainJoinConfig::of_spec(spec).dns_name.unwrap_or_default();
+        let own = domains.iter().find(|domain| domain.name.eq_ignore_ascii_case(dns));
+        [own.and_then(|own| elsewhere(name, spec, own)), without_keytab(name, spec, own)]
     };
-    specs.iter().filter_map(found).collect()
+    on.into_iter().chain(specs.iter().flat_map(found).flatten()).collect()
+}
+
+/// A credential spec that lists names for a keytab, where its domain gives none.
+fn without_keytab(name: &str, spec: &Value, own: Option<&BrokerDomain>) -> Option<Check> {
+    list_of(spec, Verb::Export).filter(|_| own.is_none_or(|own| !own.keytabs))?;
+    let (rule, why) = match own {
+        Some(own) => (&rules::KEYTAB_DOMAIN, format!("the broker gives none of {}", own.name)),
+        None => (&rules::TICKET_DOMAIN, "the broker does not have its domain".to_owned()),
+    };
+    let text = format!("{name} lists names for a keytab, and {why}");
+    Some(Check::found(TICKETS, Diagnostic::new(rule, text).with_severity(Severity::Warning).with_fix(rule.remedy)))
+}
+
+/// Where the broker follows referrals: the listed services whose hosts are in no domain that it asks.
+fn elsewhere(name: &str, spec: &Value, own: &BrokerDomain) -> Option<Check> {
+    let Ok(Services::Listed(services)) = Services::of(listed(spec)) else { return None };
+    let is_asked = |service: &&String| {
+        let mut asked = own.referrals.iter().chain([own]);
+        asked.any(|domain| is_in(service, &domain.name.to_ascii_lowercase()))
+    };
+    let outside = first_five(services.iter().filter(|service| !is_asked(service)));
+    let text = format!("{name} lists services in no domain that the broker asks for its tickets: {outside}");
+    let fix = format!("Add their domain to `referrals` of {}, unless an account of it has these names.", own.name);
+    let found = Diagnostic::new(&rules::TICKET_REFERRAL, text).with_severity(Severity::Warning).with_fix(fix);
+    (!own.referrals.is_empty() && !outside.is_empty()).then(|| Check::found(TICKETS, found))
 }
 
 /// The refusals of the broker for which its domain is to blame, by its metrics.

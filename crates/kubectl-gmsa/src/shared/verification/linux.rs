@@ -62,12 +62,14 @@ pub(super) async fn of_container(
     let name = container.owner;
     let is_sidecar = |slot: &Slot<'_>| slot.kind == SlotKind::InitContainer && slot.owner == SIDECAR;
     let Some(sidecar) = pod.admission.slots().find(is_sidecar) else {
-        let text = format!("the pod asks for tickets, and has no init container {SIDECAR}");
+        let what = pod.admission.asks().next().map_or(Verb::Use, |(verb, _)| verb).of_a_pod();
+        let text = format!("the pod asks for {what}, and has no init container {SIDECAR}");
         return vec![Check::found(POD, *refusal(&rules::TICKETS_NOT_INJECTED, &text))];
     };
     let mut checks = vec![if is_sidecar(container) || container.tickets.has(SidecarFields::TICKETS) {
-        let specs: Vec<&str> = pod.admission.audiences().collect();
-        Check::pass(POD, format!("{} {name} mounts the tickets of {}", container.kind, specs.join(", ")))
+        let of_spec = |(verb, spec): (Verb, &str)| format!("{} of {spec}", verb.of_this_pod());
+        let mounted: Vec<String> = pod.admission.tokens().map(of_spec).collect();
+        Check::pass(POD, format!("{} {name} mounts {}", container.kind, mounted.join(" and ")))
     } else {
         let text = format!("{} {name} does not mount volume {SIDECAR:?} at {FOLDER}", container.kind);
         Check::found(POD, *refusal(&rules::TICKET_SIDECAR, &text))

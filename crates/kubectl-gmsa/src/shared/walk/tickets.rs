@@ -56,28 +56,30 @@ pub async fn read_logs(world: &World) {
     join_all(places.map(async |(namespace, name)| world.text(&log(namespace, name)).await)).await;
 }
 
-/// What [`rules::TICKETS_NOT_ENABLED`] and [`rules::TICKETS_NOT_INJECTED`] say of a pod.
-pub const NOT_ENABLED: &str = "the pod asks for tickets, and the webhook is installed without them";
-pub const NOT_INJECTED: &str = "the pod asks for tickets and has no sidecar that gets them: it is older than its annotation, or than the webhook's tickets";
-
-/// Whether a pod asks for a sidecar that no webhook has injected.
-pub fn lacks_sidecar(pod: &Pod) -> bool {
-    pod.asks().any(|(verb, _)| pod.tokens().all(|(of, _)| of != verb))
+/// What a pod asks for by its annotation and has no sidecar for: no webhook has injected it.
+pub fn lacked(pod: &Pod) -> Option<Verb> {
+    pod.asks().map(|(verb, _)| verb).find(|verb| pod.tokens().all(|(of, _)| of != *verb))
 }
 
-/// The finding that a pod asks for tickets and has no sidecar that gets them.
-pub async fn not_injected(world: &World, pod: &ClusterPod) -> Option<Diagnostic> {
-    if !lacks_sidecar(&pod.admission) {
-        return None;
+/// The finding that a pod lacks this, where the webhook is installed without tickets or is not.
+pub fn of_lacked(verb: Verb, is_off: bool) -> Diagnostic {
+    let what = verb.of_a_pod();
+    if is_off {
+        let text = format!("the pod asks for {what}, and the webhook is installed without tickets");
+        return Diagnostic::new(&rules::TICKETS_NOT_ENABLED, text);
     }
+    let why = "it is older than its annotation, or than the webhook's tickets";
+    Diagnostic::new(&rules::TICKETS_NOT_INJECTED, format!("the pod asks for {what} and has no sidecar for that: {why}"))
+}
+
+/// The finding that a pod in the cluster lacks what it asks for.
+pub async fn not_injected(world: &World, pod: &ClusterPod) -> Option<Diagnostic> {
+    let verb = lacked(&pod.admission)?;
     // `why` has a line for a failed read (`unreviewed`).
-    let replica = replica(world).await.ok().flatten();
-    let found = if replica.is_some_and(|pod| lacks_tickets(&pod)) {
-        Diagnostic::new(&rules::TICKETS_NOT_ENABLED, NOT_ENABLED)
-    } else {
-        Diagnostic::new(&rules::TICKETS_NOT_INJECTED, NOT_INJECTED).fixed(pod.created_again())
-    };
-    Some(found.with_severity(Severity::Error))
+    let is_off = replica(world).await.ok().flatten().is_some_and(|pod| lacks_tickets(&pod));
+    let found = of_lacked(verb, is_off);
+    let fix = pod.created_again().filter(|_| !is_off);
+    Some(found.fixed(fix).with_severity(Severity::Error))
 }
 
 /// The last answer, as the agent logs it: the services of the tickets or the keytab, or why there are none.
@@ -127,7 +129,7 @@ pub async fn add(world: &World, pod: &ClusterPod, target: FixTarget<'_>, steps: 
     }
     let found = match last.map(|(_, answer)| answer) {
         Some(Ok(services)) if runs => {
-            Check::pass(IN_THE_POD, format!("the sidecar has {} for {services}", verb.product()))
+            Check::pass(IN_THE_POD, format!("the sidecar has {} for {services}", verb.of_a_pod()))
         }
         Some(Err(reason)) => failed(world, pod, target, (verb, waits), reason).await,
         _ if waits => match away(world, pod).await {
@@ -176,7 +178,7 @@ async fn add_end(
 
 /// A pod that waits has no tickets; one that runs keeps those that it has.
 fn finding((verb, waits): (Verb, bool), found: Diagnostic) -> Check {
-    let what = verb.product();
+    let what = verb.of_a_pod();
     let (about, state, severity) = match (waits, verb) {
         (true, _) => (INIT, format!("the sidecar waits for {what}"), Severity::Error),
         (false, Verb::Use) => {
@@ -216,7 +218,7 @@ async fn failed(
     }
     let found = rules::found(failure.rule, reason, &names(pod, target, verb));
     if !waits && failure.removes_tickets() {
-        let message = format!("the sidecar has removed the {}: {reason}", verb.product());
+        let message = format!("the sidecar has removed {}: {reason}", verb.of_this_pod());
         return Check::found(IN_THE_POD, Diagnostic { message, severity: Severity::Error, ..found });
     }
     finding((verb, waits), found)

@@ -178,7 +178,7 @@ const OPTIONS: [&str; 15] = [
 ];
 
 /// Environment variables that checks read and that contain only names.
-pub const VARIABLES: [&str; 3] = ["RANDOM_HOSTNAME", "KRB5CCNAME", "KRB5_CONFIG"];
+pub const VARIABLES: [&str; 4] = ["RANDOM_HOSTNAME", "KRB5CCNAME", "KRB5_CONFIG", "KRB5_KTNAME"];
 
 /// Whether an argument is one of these, in the charts' form: `--NAME` or `--NAME=VALUE`.
 pub fn holds_names(argument: &str) -> bool {
