@@ -29,6 +29,9 @@ spec:
           + (has(object.spec.initContainers) ? object.spec.initContainers : []) + (has(object.spec.ephemeralContainers) ? object.spec.ephemeralContainers : []))
           .exists(s, has(s.securityContext) && has(s.securityContext.windowsOptions)
             && (has(s.securityContext.windowsOptions.gmsaCredentialSpecName) || has(s.securityContext.windowsOptions.gmsaCredentialSpec)))
+          || (has(object.spec.volumes) && object.spec.volumes.exists(v, has(v.projected) && has(v.projected.sources) && v.projected.sources.exists(s,
+            has(s.serviceAccountToken) && has(s.serviceAccountToken.audience)
+            && ['gmsa-tickets/', 'gmsa-keytab/'].exists(own, s.serviceAccountToken.audience.startsWith(own)))))
   variables:
     # An update can add ephemeral containers alone. The rest was judged when the pod was created.
     - name: slots
@@ -44,64 +47,75 @@ spec:
     - name: serviceAccount
       expression: |-
         object.spec.?serviceAccountName.orValue('') == '' ? 'default' : object.spec.serviceAccountName
+    # The audiences of all projected tokens. CEL makes one list of many only by way of a text; no name of a credential spec has a line's end.
+    - name: audiences
+      expression: |-
+        object.spec.?volumes.orValue([]).map(v, v.?projected.?sources.orValue([])
+          .map(s, s.?serviceAccountToken.?audience.orValue('')).join('\n')).join('\n').split('\n')
+    # A right is a verb and the name of a credential spec. A token asks for it by its audience, injected or by hand.
+    - name: ofTokens
+      expression: |-
+        variables.audiences.map(a, a.startsWith('gmsa-tickets/'), ['use', a.substring(13)])
+          + variables.audiences.map(a, a.startsWith('gmsa-keytab/'), ['export', a.substring(12)])
     - name: added
       expression: |-
-        variables.named.map(s, s.securityContext.windowsOptions.gmsaCredentialSpecName)
-    # names0 has all names of the pod, names1 has the names that differ from names0[0], and so on: the first items are the distinct names.
-    - name: names0
+        variables.named.map(s, ['use', string(s.securityContext.windowsOptions.gmsaCredentialSpecName)])
+          + (request.operation == 'CREATE' ? variables.ofTokens : [])
+    # rights0 has all rights that the pod needs, rights1 has those that differ from rights0[0], and so on: the first items are the distinct rights.
+    - name: rights0
       expression: |-
         ([dyn(object.spec)] + (has(object.spec.containers) && dyn(object.spec.containers) != null ? object.spec.containers : [])
           + (has(object.spec.initContainers) ? object.spec.initContainers : []) + (has(object.spec.ephemeralContainers) ? object.spec.ephemeralContainers : []))
           .filter(s, s.?securityContext.?windowsOptions.?gmsaCredentialSpecName.hasValue())
-          .map(s, s.securityContext.windowsOptions.gmsaCredentialSpecName)
-    - name: names1
-      expression: variables.names0.filter(name, name != variables.names0[0])
-    - name: names2
-      expression: variables.names1.filter(name, name != variables.names1[0])
-    - name: names3
-      expression: variables.names2.filter(name, name != variables.names2[0])
-    - name: names4
-      expression: variables.names3.filter(name, name != variables.names3[0])
-    - name: names5
-      expression: variables.names4.filter(name, name != variables.names4[0])
-    - name: names6
-      expression: variables.names5.filter(name, name != variables.names5[0])
-    - name: names7
-      expression: variables.names6.filter(name, name != variables.names6[0])
-    - name: names8
-      expression: variables.names7.filter(name, name != variables.names7[0])
-    - name: names9
-      expression: variables.names8.filter(name, name != variables.names8[0])
-    - name: names10
-      expression: variables.names9.filter(name, name != variables.names9[0])
-    - name: names11
-      expression: variables.names10.filter(name, name != variables.names10[0])
-    - name: names12
-      expression: variables.names11.filter(name, name != variables.names11[0])
-    - name: names13
-      expression: variables.names12.filter(name, name != variables.names12[0])
-    - name: names14
-      expression: variables.names13.filter(name, name != variables.names13[0])
-    - name: names15
-      expression: variables.names14.filter(name, name != variables.names14[0])
-    - name: names16
-      expression: variables.names15.filter(name, name != variables.names15[0])
-    - name: names17
-      expression: variables.names16.filter(name, name != variables.names16[0])
-    - name: names18
-      expression: variables.names17.filter(name, name != variables.names17[0])
-    - name: names19
-      expression: variables.names18.filter(name, name != variables.names18[0])
-    - name: names20
-      expression: variables.names19.filter(name, name != variables.names19[0])
-    - name: names21
-      expression: variables.names20.filter(name, name != variables.names20[0])
-    - name: names22
-      expression: variables.names21.filter(name, name != variables.names21[0])
-    - name: names23
-      expression: variables.names22.filter(name, name != variables.names22[0])
-    - name: names24
-      expression: variables.names23.filter(name, name != variables.names23[0])
+          .map(s, ['use', string(s.securityContext.windowsOptions.gmsaCredentialSpecName)]) + variables.ofTokens
+    - name: rights1
+      expression: variables.rights0.filter(right, right != variables.rights0[0])
+    - name: rights2
+      expression: variables.rights1.filter(right, right != variables.rights1[0])
+    - name: rights3
+      expression: variables.rights2.filter(right, right != variables.rights2[0])
+    - name: rights4
+      expression: variables.rights3.filter(right, right != variables.rights3[0])
+    - name: rights5
+      expression: variables.rights4.filter(right, right != variables.rights4[0])
+    - name: rights6
+      expression: variables.rights5.filter(right, right != variables.rights5[0])
+    - name: rights7
+      expression: variables.rights6.filter(right, right != variables.rights6[0])
+    - name: rights8
+      expression: variables.rights7.filter(right, right != variables.rights7[0])
+    - name: rights9
+      expression: variables.rights8.filter(right, right != variables.rights8[0])
+    - name: rights10
+      expression: variables.rights9.filter(right, right != variables.rights9[0])
+    - name: rights11
+      expression: variables.rights10.filter(right, right != variables.rights10[0])
+    - name: rights12
+      expression: variables.rights11.filter(right, right != variables.rights11[0])
+    - name: rights13
+      expression: variables.rights12.filter(right, right != variables.rights12[0])
+    - name: rights14
+      expression: variables.rights13.filter(right, right != variables.rights13[0])
+    - name: rights15
+      expression: variables.rights14.filter(right, right != variables.rights14[0])
+    - name: rights16
+      expression: variables.rights15.filter(right, right != variables.rights15[0])
+    - name: rights17
+      expression: variables.rights16.filter(right, right != variables.rights16[0])
+    - name: rights18
+      expression: variables.rights17.filter(right, right != variables.rights17[0])
+    - name: rights19
+      expression: variables.rights18.filter(right, right != variables.rights18[0])
+    - name: rights20
+      expression: variables.rights19.filter(right, right != variables.rights19[0])
+    - name: rights21
+      expression: variables.rights20.filter(right, right != variables.rights20[0])
+    - name: rights22
+      expression: variables.rights21.filter(right, right != variables.rights21[0])
+    - name: rights23
+      expression: variables.rights22.filter(right, right != variables.rights22[0])
+    - name: rights24
+      expression: variables.rights23.filter(right, right != variables.rights23[0])
   validations:
     - expression: |-
         variables.slots.all(s, !s.?securityContext.?windowsOptions.?gmsaCredentialSpec.hasValue()
@@ -112,201 +126,225 @@ spec:
         variables.named.all(s, s.securityContext.windowsOptions.?gmsaCredentialSpec.hasValue())
       message: a GMSA cred spec name has no contents, so the container would start without its identity; the mutating webhook did not run, or another one added the name after it
       reason: Invalid
-    - expression: variables.names24.size() == 0
+    - expression: variables.rights24.size() == 0
       message: more than 24 different GMSA cred specs in one pod
       reason: Invalid
-    # One validation for each name: an expression for all names would exceed the cost limit.
+    # One validation for each right: an expression for all of them would exceed the cost limit.
     - expression: |-
-        variables.names0.size() == 0 || !(variables.names0[0] in variables.added)
+        variables.rights0.size() == 0 || !(variables.rights0[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names0[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights0[0][1])
+            .check(variables.rights0[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names0[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights0[0][0]
+          + '` GMSA cred spec "' + variables.rights0[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names1.size() == 0 || !(variables.names1[0] in variables.added)
+        variables.rights1.size() == 0 || !(variables.rights1[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names1[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights1[0][1])
+            .check(variables.rights1[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names1[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights1[0][0]
+          + '` GMSA cred spec "' + variables.rights1[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names2.size() == 0 || !(variables.names2[0] in variables.added)
+        variables.rights2.size() == 0 || !(variables.rights2[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names2[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights2[0][1])
+            .check(variables.rights2[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names2[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights2[0][0]
+          + '` GMSA cred spec "' + variables.rights2[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names3.size() == 0 || !(variables.names3[0] in variables.added)
+        variables.rights3.size() == 0 || !(variables.rights3[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names3[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights3[0][1])
+            .check(variables.rights3[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names3[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights3[0][0]
+          + '` GMSA cred spec "' + variables.rights3[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names4.size() == 0 || !(variables.names4[0] in variables.added)
+        variables.rights4.size() == 0 || !(variables.rights4[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names4[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights4[0][1])
+            .check(variables.rights4[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names4[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights4[0][0]
+          + '` GMSA cred spec "' + variables.rights4[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names5.size() == 0 || !(variables.names5[0] in variables.added)
+        variables.rights5.size() == 0 || !(variables.rights5[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names5[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights5[0][1])
+            .check(variables.rights5[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names5[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights5[0][0]
+          + '` GMSA cred spec "' + variables.rights5[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names6.size() == 0 || !(variables.names6[0] in variables.added)
+        variables.rights6.size() == 0 || !(variables.rights6[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names6[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights6[0][1])
+            .check(variables.rights6[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names6[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights6[0][0]
+          + '` GMSA cred spec "' + variables.rights6[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names7.size() == 0 || !(variables.names7[0] in variables.added)
+        variables.rights7.size() == 0 || !(variables.rights7[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names7[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights7[0][1])
+            .check(variables.rights7[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names7[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights7[0][0]
+          + '` GMSA cred spec "' + variables.rights7[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names8.size() == 0 || !(variables.names8[0] in variables.added)
+        variables.rights8.size() == 0 || !(variables.rights8[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names8[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights8[0][1])
+            .check(variables.rights8[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names8[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights8[0][0]
+          + '` GMSA cred spec "' + variables.rights8[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names9.size() == 0 || !(variables.names9[0] in variables.added)
+        variables.rights9.size() == 0 || !(variables.rights9[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names9[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights9[0][1])
+            .check(variables.rights9[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names9[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights9[0][0]
+          + '` GMSA cred spec "' + variables.rights9[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names10.size() == 0 || !(variables.names10[0] in variables.added)
+        variables.rights10.size() == 0 || !(variables.rights10[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names10[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights10[0][1])
+            .check(variables.rights10[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names10[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights10[0][0]
+          + '` GMSA cred spec "' + variables.rights10[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names11.size() == 0 || !(variables.names11[0] in variables.added)
+        variables.rights11.size() == 0 || !(variables.rights11[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names11[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights11[0][1])
+            .check(variables.rights11[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names11[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights11[0][0]
+          + '` GMSA cred spec "' + variables.rights11[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names12.size() == 0 || !(variables.names12[0] in variables.added)
+        variables.rights12.size() == 0 || !(variables.rights12[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names12[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights12[0][1])
+            .check(variables.rights12[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names12[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights12[0][0]
+          + '` GMSA cred spec "' + variables.rights12[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names13.size() == 0 || !(variables.names13[0] in variables.added)
+        variables.rights13.size() == 0 || !(variables.rights13[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names13[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights13[0][1])
+            .check(variables.rights13[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names13[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights13[0][0]
+          + '` GMSA cred spec "' + variables.rights13[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names14.size() == 0 || !(variables.names14[0] in variables.added)
+        variables.rights14.size() == 0 || !(variables.rights14[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names14[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights14[0][1])
+            .check(variables.rights14[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names14[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights14[0][0]
+          + '` GMSA cred spec "' + variables.rights14[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names15.size() == 0 || !(variables.names15[0] in variables.added)
+        variables.rights15.size() == 0 || !(variables.rights15[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names15[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights15[0][1])
+            .check(variables.rights15[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names15[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights15[0][0]
+          + '` GMSA cred spec "' + variables.rights15[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names16.size() == 0 || !(variables.names16[0] in variables.added)
+        variables.rights16.size() == 0 || !(variables.rights16[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names16[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights16[0][1])
+            .check(variables.rights16[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names16[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights16[0][0]
+          + '` GMSA cred spec "' + variables.rights16[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names17.size() == 0 || !(variables.names17[0] in variables.added)
+        variables.rights17.size() == 0 || !(variables.rights17[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names17[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights17[0][1])
+            .check(variables.rights17[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names17[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights17[0][0]
+          + '` GMSA cred spec "' + variables.rights17[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names18.size() == 0 || !(variables.names18[0] in variables.added)
+        variables.rights18.size() == 0 || !(variables.rights18[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names18[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights18[0][1])
+            .check(variables.rights18[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names18[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights18[0][0]
+          + '` GMSA cred spec "' + variables.rights18[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names19.size() == 0 || !(variables.names19[0] in variables.added)
+        variables.rights19.size() == 0 || !(variables.rights19[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names19[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights19[0][1])
+            .check(variables.rights19[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names19[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights19[0][0]
+          + '` GMSA cred spec "' + variables.rights19[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names20.size() == 0 || !(variables.names20[0] in variables.added)
+        variables.rights20.size() == 0 || !(variables.rights20[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names20[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights20[0][1])
+            .check(variables.rights20[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names20[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights20[0][0]
+          + '` GMSA cred spec "' + variables.rights20[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names21.size() == 0 || !(variables.names21[0] in variables.added)
+        variables.rights21.size() == 0 || !(variables.rights21[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names21[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights21[0][1])
+            .check(variables.rights21[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names21[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights21[0][0]
+          + '` GMSA cred spec "' + variables.rights21[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names22.size() == 0 || !(variables.names22[0] in variables.added)
+        variables.rights22.size() == 0 || !(variables.rights22[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names22[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights22[0][1])
+            .check(variables.rights22[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names22[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights22[0][0]
+          + '` GMSA cred spec "' + variables.rights22[0][1] + '"'
       reason: Forbidden
     - expression: |-
-        variables.names23.size() == 0 || !(variables.names23[0] in variables.added)
+        variables.rights23.size() == 0 || !(variables.rights23[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names23[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights23[0][1])
+            .check(variables.rights23[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names23[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights23[0][0]
+          + '` GMSA cred spec "' + variables.rights23[0][1] + '"'
       reason: Forbidden
 ---
 # Only administrators change the webhook configurations. The publisher of the CA may write caBundle, and nothing else.

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::{
     cluster::{Cluster, Feature, complaint},
     helm::Helm,
-    pods::{KINDS, NAMESPACE, Options, creation, creation_in, crowd, debugging, grant, pod},
+    pods::{KINDS, NAMESPACE, Options, creation, creation_in, crowd, debugging, grant, grant_verb, pod, with_tokens},
 };
 
 /// The most credential specs in a pod.
@@ -16,6 +16,11 @@ pub const OTHER: &str = "--as=other --as-group=system:masters";
 const OPT_OUT: &str = "webhooks.optOutLabel=windows.k8s.io/disabled";
 /// Who may do what a static policy refuses.
 pub const ADMINISTRATORS: &str = "only the administrators that the static policies of the control plane name may";
+
+/// The audience of a token for tickets, before the name of a credential spec.
+const TICKETS: &str = "gmsa-tickets/";
+/// The same of a keytab.
+const KEYTAB: &str = "gmsa-keytab/";
 
 /// What is said to contents alone.
 const NO_NAME: &str = "GMSA cred spec contents are set without the name of their cred spec";
@@ -69,6 +74,7 @@ fn prepare(cluster: &Cluster) {
     cluster.apply(&pod("plain", "pod", Options::Absent, "").to_string());
     cluster.apply(&pod("revoked", "pod", Options::Both, "forbidden").to_string());
     cluster.apply(&crowd("full", &allowed(LIMIT), 0).to_string());
+    cluster.apply(&with_tokens("mounted", &[KEYTAB.to_owned() + "forbidden"]).to_string());
     grant(cluster, "default", &allowed(LIMIT + 1));
 }
 
@@ -107,6 +113,7 @@ impl Guard<'_> {
         self.service_accounts();
         self.ephemeral_containers();
         self.many_names();
+        self.tokens();
     }
 
     /// A refusal with the API server's words around it.
@@ -125,7 +132,12 @@ impl Guard<'_> {
 
     /// It is a refusal of the right, with the API server's words around it.
     fn assert_forbidden(&self, said: Option<String>, pod: &str, account: &str, spec: &str) {
-        let message = format!("service account \"{account}\" is not authorized to `use` GMSA cred spec \"{spec}\"");
+        self.assert_no(said, "use", pod, account, spec);
+    }
+
+    /// The same of the right with this verb.
+    fn assert_no(&self, said: Option<String>, verb: &str, pod: &str, account: &str, spec: &str) {
+        let message = format!("service account \"{account}\" is not authorized to `{verb}` GMSA cred spec \"{spec}\"");
         let expected = format!("pods \"{pod}\" is forbidden: {}{message}", denied(self.policy));
         let said = said.unwrap_or_default();
         assert!(said.ends_with(&expected), "{said}");
@@ -182,6 +194,36 @@ impl Guard<'_> {
             "forbidden".clone_into(&mut specs[index]);
             self.assert_forbidden(created(&specs, 0), "crowd", "default", "forbidden");
         }
+    }
+
+    /// A token for tickets needs `use`, one for a keytab needs `export`; both count with the names of containers.
+    fn tokens(&self) {
+        let tickets = |specs: &[String]| specs.iter().map(|spec| format!("{TICKETS}{spec}")).collect::<Vec<_>>();
+        let created = |audiences: &[String]| creation(self.cluster, &with_tokens("linux", audiences));
+        let of_keytab = |spec: &str| created(&[tickets(&allowed(2)), vec![format!("{KEYTAB}{spec}")]].concat());
+        assert_eq!(created(&["gmsa-ticket", "GMSA-KEYTAB/a", " gmsa-keytab/a"].map(str::to_owned)), None);
+        assert_eq!(created(&tickets(&allowed(LIMIT))), None);
+        for index in [0, LIMIT / 2, LIMIT - 1] {
+            let mut specs = allowed(LIMIT);
+            "forbidden".clone_into(&mut specs[index]);
+            self.assert_forbidden(created(&tickets(&specs)), "linux", "default", "forbidden");
+        }
+        self.assert_no(of_keytab("spec-0"), "export", "linux", "default", "spec-0");
+        grant_verb(self.cluster, "default", "export", &allowed(1));
+        self.cluster.until("the keytab may be had", || of_keytab("spec-0").is_none());
+        self.assert_no(of_keytab("spec-1"), "export", "linux", "default", "spec-1");
+
+        let mut both = crowd("linux", &allowed(LIMIT), 200);
+        let mut said = |audiences: &[String]| {
+            both["spec"]["volumes"] = with_tokens("linux", audiences)["spec"]["volumes"].take();
+            creation(self.cluster, &both)
+        };
+        assert_eq!(said(&tickets(&allowed(LIMIT))), None);
+        let message = format!("more than {LIMIT} different GMSA cred specs in one pod");
+        assert_eq!(said(&[format!("{KEYTAB}spec-0")]), Some(self.invalid("linux", &message)));
+        // A token cannot come later, so that of a running pod is not judged again.
+        assert_eq!(debugging(self.cluster, "mounted", Options::Absent, ""), None);
+        assert_eq!(debugging(self.cluster, "mounted", Options::Both, "spec-0"), None);
     }
 }
 

@@ -81,9 +81,29 @@ pub fn crowd(name: &str, specs: &[String], plain: usize) -> Value {
     pod
 }
 
+/// A pod with a projected token for each of these audiences, two in a volume, beside other volumes and sources.
+pub fn with_tokens(name: &str, audiences: &[String]) -> Value {
+    let mut pod = pod(name, "pod", Options::Absent, "");
+    let mut volumes = vec![json!({"name": "folder", "emptyDir": {}})];
+    for (index, audiences) in audiences.chunks(2).enumerate() {
+        let mut sources = vec![json!({"configMap": {"name": "ca"}}), json!({"serviceAccountToken": {"path": "api"}})];
+        for (index, audience) in audiences.iter().enumerate() {
+            sources.push(json!({"serviceAccountToken": {"audience": audience, "path": format!("token-{index}")}}));
+        }
+        volumes.push(json!({"name": format!("tokens-{index}"), "projected": {"sources": sources}}));
+    }
+    pod["spec"]["volumes"] = volumes.into();
+    pod
+}
+
 /// Lets a service account use these credential specs, in [`NAMESPACE`] only.
 pub fn grant(cluster: &Cluster, service_account: &str, specs: &[String]) {
-    let grant = include_str!("objects/grant.yaml").replace("ACCOUNT", service_account);
+    grant_verb(cluster, service_account, "use", specs);
+}
+
+/// The same for this verb.
+pub fn grant_verb(cluster: &Cluster, service_account: &str, verb: &str, specs: &[String]) {
+    let grant = include_str!("objects/grant.yaml").replace("ACCOUNT", service_account).replace("VERB", verb);
     cluster.apply(&grant.replace("SPECS", &json!(specs).to_string()));
 }
 

@@ -8,7 +8,7 @@ use crate::{
     cluster::{Cluster, Feature, complaint},
     desk::Desk,
     guard::{ADMINISTRATORS, OTHER, denied, static_policies},
-    pods::{Options, creation, grant, pod},
+    pods::{Options, creation, grant, pod, with_tokens},
     release::{CONFIGURATIONS, Release},
 };
 
@@ -116,6 +116,10 @@ fn nobody_but_an_administrator_of_the_release_changes_what_protects_the_pods() {
     let brought = || creation(&cluster, &pod("p", "pod", Options::Contents, ""));
     let said = brought().unwrap();
     assert!(said.contains("ValidatingAdmissionPolicy 'gmsa-guard.static.k8s.io'"), "{said}");
+    // The right `use` gives nobody a keytab.
+    let said = creation(&cluster, &with_tokens("p", &["gmsa-keytab/webapp1".to_owned()])).unwrap();
+    let message = "service account \"default\" is not authorized to `export` GMSA cred spec \"webapp1\"";
+    assert!(said.ends_with(&(denied("gmsa-guard.static.k8s.io") + message)), "{said}");
     // It goes with its file, and not with anything that the API can do.
     fs::remove_file(&file).unwrap();
     cluster.until("the guard is gone", || brought().is_none());

@@ -45,8 +45,8 @@ request.operation == 'CREATE' && {{ include "gmsa-webhook.cel.asksForTickets" "o
 {{- end -}}
 
 {{/*
-Whether the pod spec SPEC has a token for tickets or a keytab, injected or by hand. Without tickets.enabled these pods are not sent: the broker, which is the one to
-give them, asks for `use` and `export` itself.
+Whether the pod spec SPEC has a token for tickets or a keytab, injected or by hand. Without tickets.enabled these pods are not sent to the webhook: the broker, which
+is the one to give them, asks for `use` and `export` itself.
 */}}
 {{- define "gmsa-webhook.cel.hasTicketToken" -}}
 (has({{ . }}.volumes) && {{ . }}.volumes.exists(v, has(v.projected) && has(v.projected.sources) && v.projected.sources.exists(s,

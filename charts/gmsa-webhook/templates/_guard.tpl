@@ -60,8 +60,8 @@ spec:
 {{- $root := .root -}}
 {{- $static := .static -}}
 {{- $actions := .root.Values.guard.validationActions -}}
-{{- /* The webhook's limit; tests/chart compares them. Each name is one access check, and the cost limit of a policy allows 28. */ -}}
-{{- $names := 24 -}}
+{{- /* The webhook's limit; tests/chart compares them. Each right is one access check, and the cost limit of a policy allows 28. */ -}}
+{{- $rights := 24 -}}
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata:
@@ -84,6 +84,7 @@ spec:
     - name: uses-gmsa
       expression: |-
         {{- include "gmsa-webhook.cel.usesGmsa" "object.spec" | nindent 8 }}
+          || {{ include "gmsa-webhook.cel.hasTicketToken" "object.spec" | nindent 10 | trim }}
   variables:
     # An update can add ephemeral containers alone. The rest was judged when the pod was created.
     - name: slots
@@ -98,18 +99,29 @@ spec:
     - name: serviceAccount
       expression: |-
         object.spec.?serviceAccountName.orValue('') == '' ? 'default' : object.spec.serviceAccountName
+    # The audiences of all projected tokens. CEL makes one list of many only by way of a text; no name of a credential spec has a line's end.
+    - name: audiences
+      expression: |-
+        object.spec.?volumes.orValue([]).map(v, v.?projected.?sources.orValue([])
+          .map(s, s.?serviceAccountToken.?audience.orValue('')).join('\n')).join('\n').split('\n')
+    # A right is a verb and the name of a credential spec. A token asks for it by its audience, injected or by hand.
+    - name: ofTokens
+      expression: |-
+        variables.audiences.map(a, a.startsWith('gmsa-tickets/'), ['use', a.substring(13)])
+          + variables.audiences.map(a, a.startsWith('gmsa-keytab/'), ['export', a.substring(12)])
     - name: added
       expression: |-
-        variables.named.map(s, s.securityContext.windowsOptions.gmsaCredentialSpecName)
-    # names0 has all names of the pod, names1 has the names that differ from names0[0], and so on: the first items are the distinct names.
-    - name: names0
+        variables.named.map(s, ['use', string(s.securityContext.windowsOptions.gmsaCredentialSpecName)])
+          + (request.operation == 'CREATE' ? variables.ofTokens : [])
+    # rights0 has all rights that the pod needs, rights1 has those that differ from rights0[0], and so on: the first items are the distinct rights.
+    - name: rights0
       expression: |-
         {{- include "gmsa-webhook.cel.slots" "object.spec" | nindent 8 }}
           .filter(s, s.?securityContext.?windowsOptions.?gmsaCredentialSpecName.hasValue())
-          .map(s, s.securityContext.windowsOptions.gmsaCredentialSpecName)
-    {{- range $index := until $names }}
-    - name: names{{ add1 $index }}
-      expression: variables.names{{ $index }}.filter(name, name != variables.names{{ $index }}[0])
+          .map(s, ['use', string(s.securityContext.windowsOptions.gmsaCredentialSpecName)]) + variables.ofTokens
+    {{- range $index := until $rights }}
+    - name: rights{{ add1 $index }}
+      expression: variables.rights{{ $index }}.filter(right, right != variables.rights{{ $index }}[0])
     {{- end }}
   validations:
     - expression: |-
@@ -121,18 +133,19 @@ spec:
         variables.named.all(s, s.securityContext.windowsOptions.?gmsaCredentialSpec.hasValue())
       message: a GMSA cred spec name has no contents, so the container would start without its identity; the mutating webhook did not run, or another one added the name after it
       reason: Invalid
-    - expression: variables.names{{ $names }}.size() == 0
-      message: more than {{ $names }} different GMSA cred specs in one pod
+    - expression: variables.rights{{ $rights }}.size() == 0
+      message: more than {{ $rights }} different GMSA cred specs in one pod
       reason: Invalid
-    # One validation for each name: an expression for all names would exceed the cost limit.
-    {{- range $index := until $names }}
+    # One validation for each right: an expression for all of them would exceed the cost limit.
+    {{- range $index := until $rights }}
     - expression: |-
-        variables.names{{ $index }}.size() == 0 || !(variables.names{{ $index }}[0] in variables.added)
+        variables.rights{{ $index }}.size() == 0 || !(variables.rights{{ $index }}[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
-            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names{{ $index }}[0])
-            .check('use').allowed()
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.rights{{ $index }}[0][1])
+            .check(variables.rights{{ $index }}[0][0]).allowed()
       messageExpression: |-
-        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names{{ $index }}[0] + '"'
+        'service account "' + variables.serviceAccount + '" is not authorized to `' + variables.rights{{ $index }}[0][0]
+          + '` GMSA cred spec "' + variables.rights{{ $index }}[0][1] + '"'
       reason: Forbidden
     {{- end }}
 ---
