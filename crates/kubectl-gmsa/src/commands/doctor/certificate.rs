@@ -136,7 +136,8 @@ pub(super) fn until(end: i64, now: Timestamp, what: &str, enough: i64) -> Check 
     match (end - now.as_second()).div_euclid(DAY) {
         ..0 => Check::found(CERTIFICATE, diagnostic(format!("{what} has expired"))),
         days if days < enough => {
-            let soon = diagnostic(format!("{what} expires in {}", plural(days.unsigned_abs() as usize, "day")));
+            let soon =
+                diagnostic(format!("{what} expires in {}", plural(usize::try_from(days).unwrap_or_default(), "day")));
             Check::found(CERTIFICATE, soon.with_severity(Severity::Warning))
         }
         days => Check::pass(CERTIFICATE, format!("{what} is valid for {days} days")),

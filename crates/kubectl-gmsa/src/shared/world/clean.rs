@@ -149,7 +149,7 @@ fn credential_spec(spec: &Value) -> Value {
     let mut metadata = json!({"name": name});
     let annotations: Map<String, Value> = Verb::ALL.into_iter().filter_map(listed).collect();
     if !annotations.is_empty() {
-        metadata["annotations"] = annotations.into();
+        metadata = json!({"name": name, "annotations": annotations});
     }
     json!({"metadata": metadata, "credspec": credspec, "findings": findings})
 }
