@@ -1,7 +1,6 @@
 //! The password of a group Managed Service Account, as a controller gives it: `MSDS-MANAGEDPASSWORD_BLOB` ([MS-ADTS] 2.2.19).
 //!
-//! Invariants: it is read only for a caller that needs its bytes, never for one that needs to know whether it comes; what holds it is wiped when
-//! dropped, and never printed.
+//! Invariant: what holds it is wiped when dropped, and never printed.
 
 use std::{net::IpAddr, time::Duration};
 
