@@ -55,6 +55,7 @@ macro_rules! rows {
 
 const ROWS: &[Row] = rows![
     page::from_an_account_of_windows_pods_to_linux_pods,
+    page::from_a_keytab_to_a_web_server,
     pods::of_every_kind_log_on,
     pods::of_a_job_end,
     pods::log_on_without_the_name_of_an_address,
