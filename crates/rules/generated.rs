@@ -3490,6 +3490,7 @@ RuleEntry { rule: &GSS_FAILURE, words: &[
     General("gensec client mech"),
     General("gensec_gssapi: "),
 ], remedies: &[
+    (&[".rcache2"], "The server cannot write its replay cache: mount a folder that it can write to at `/var/tmp`, such as an `emptyDir`, or name one in `KRB5RCACHEDIR`."),
     (&["accepting", "accept gssapi", "gss_accept"], "The server cannot read the ticket of a client: the reason follows `Minor code`. If it is missing, compare the keytab of the server (`klist -kte`) with the service principal name that clients ask for (`setspn -Q`), and the clocks."),
     (&["sec_e_unsupported_function"], "The package does not offer what the program asks for: look whether a policy switches NTLM off (`Restrict NTLM`), and use names with a service principal name, so that Kerberos is used."),
     (&["sec_e_invalid_", "sec_e_message_altered"], "One side does not take the token of the other: a proxy or load balancer on the way changes it, one side speaks NTLM and the other Kerberos, or the service principal name is of another account (`setspn -Q SPN`). In LDAP the code after `data` says more."),
