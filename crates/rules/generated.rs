@@ -936,7 +936,7 @@ pub static KEYTAB: Rule = Rule {
     id: "keytab",
     severity: Severity::Error,
     title: "The keytab of a service lacks the key with which the ticket is encrypted.",
-    remedy: "Compare `klist -kte` with `msDS-KeyVersionNumber` and the service principal names of the account, and make the keytab again. The keys of a gMSA change with its password, every 30 days.",
+    remedy: "Compare `klist -kte` with `msDS-KeyVersionNumber` and the service principal names of the account, and make the keytab again. The keys of a gMSA change with its password, every 30 days: in a Linux Pod, the annotation `gmsa-webhook/keytab` keeps them current.",
 };
 #[doc = "The account may not act for its users at another service."]
 pub static DELEGATION: Rule = Rule {
