@@ -19,7 +19,7 @@ use tokio::{
 };
 use zeroize::Zeroizing;
 
-use super::{controller_failures, referrals::OtherRealm, room::Room, spec::SpecAccount};
+use super::{controller_failures, room::Room, spec::SpecAccount};
 use crate::{
     api::{Refusal, reasons},
     domains::{DomainConfig, DomainKdcs},
@@ -46,6 +46,16 @@ pub struct PasswordReader {
     unanswered: Option<(Instant, Refusal)>,
     /// The KDCs that the configuration and the DNS name.
     kdcs: Option<(Instant, Vec<SocketAddr>)>,
+}
+
+/// The KDCs of a realm, or since when and why none answers.
+type Located = Result<Arc<Kdcs>, (Instant, Refusal)>;
+
+/// A domain that referrals may lead to.
+pub struct OtherRealm {
+    pub domain: DomainKdcs,
+    /// `None` before the first referral to it.
+    pub kdcs: Mutex<Option<Located>>,
 }
 
 /// An account that agrees with a credential spec, and its password.

@@ -8,15 +8,12 @@ use std::sync::Arc;
 
 use gmsa_core::diagnostic::rules;
 use gmsa_kerberos::{Error as KerberosError, KdcRefusal, Kdcs, PrincipalName, Ticket};
-use tokio::{
-    sync::Mutex,
-    time::{Instant, timeout_at},
-};
+use tokio::time::{Instant, timeout_at};
 
 use super::{
     accounts::{LIFE, Logon},
     controller_failures,
-    domain::TicketDomain,
+    domain::{OtherRealm, TicketDomain},
 };
 use crate::{api::Refusal, domains::DomainKdcs, limits::MAX_REFERRALS};
 
@@ -25,16 +22,6 @@ pub enum ServiceError {
     /// The account's own realm gives none, and the logon may be to blame.
     Home(KerberosError, Refusal),
     Refused(Refusal),
-}
-
-/// The KDCs of a realm, or since when and why none answers.
-type Located = Result<Arc<Kdcs>, (Instant, Refusal)>;
-
-/// A domain that referrals may lead to.
-pub struct OtherRealm {
-    pub domain: DomainKdcs,
-    /// `None` before the first referral to it.
-    pub kdcs: Mutex<Option<Located>>,
 }
 
 impl OtherRealm {
