@@ -31,6 +31,7 @@ mod controller;
 pub mod created;
 mod decision;
 pub mod events;
+pub mod nodes;
 pub mod placement;
 pub mod scheduling;
 pub mod tickets;
@@ -41,7 +42,8 @@ use containers::{CONTAINERS, INIT, SANDBOX, Seen};
 use created::ADMISSION;
 use decision::{PERMISSION, TEMPLATE, finding_or_skip};
 use events::Events;
-use scheduling::{Nodes, SCHEDULING};
+use nodes::Nodes;
+use scheduling::SCHEDULING;
 use workload::WorkloadTree;
 
 const NAMESPACE: &str = "namespace";

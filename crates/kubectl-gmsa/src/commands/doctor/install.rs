@@ -21,7 +21,7 @@ use crate::shared::{
     unread::{Read, Remedy, Unread, because},
     walk::{
         events::Events,
-        scheduling::Nodes,
+        nodes::Nodes,
         workload::{ClusterWorkload, Idle, WorkloadTree},
     },
     webhook::{broker, installer, no_namespace, replica},

@@ -9,7 +9,7 @@ use k8s_openapi::{
 
 use super::{
     events::{Event, Events},
-    scheduling::Nodes,
+    nodes::Nodes,
 };
 use crate::shared::{
     pods::ClusterPod,

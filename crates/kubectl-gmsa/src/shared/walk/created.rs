@@ -10,7 +10,7 @@ use serde_json::value::to_raw_value;
 use super::{
     containers::Seen,
     events::{Event, Events},
-    scheduling::Nodes,
+    nodes::Nodes,
     workload::{Idle, WorkloadTree},
 };
 use crate::shared::{

@@ -12,15 +12,12 @@ use super::{
 };
 use crate::shared::{
     output::first_five,
-    pods::{ClusterPod, with_sidecar},
+    pods::with_sidecar,
     rules::{self, Names},
-    unread::{Read, Unread},
     windows_build::{Build, LABEL, built_containers},
-    world::World,
 };
 use gmsa_core::{
     admission::pod::{Slot, SlotKind},
-    credspec::is_dns_subdomain,
     diagnostic::{Check, Diagnostic, Rule, Severity},
 };
 
@@ -32,43 +29,6 @@ const GONE: &str =
 
 /// The label of a node with its operating system.
 const OS: &str = "kubernetes.io/os";
-
-/// The nodes that were read.
-#[derive(Default)]
-pub struct Nodes {
-    /// `None` if they were not requested, or could not be read.
-    pub windows: Option<Vec<Node>>,
-    /// The nodes with pods: `None` for a node that does not exist.
-    of_pods: BTreeMap<String, Read<Option<Node>>>,
-    /// The runtime classes that isolate containers by Hyper-V, as far as they were read.
-    pub hyper_v: BTreeSet<String>,
-}
-
-impl Nodes {
-    /// Starts with the Windows nodes, if they were read.
-    pub fn of(windows: Option<Vec<Node>>) -> Self {
-        Self { windows, ..Self::default() }
-    }
-
-    /// Adds the nodes of these pods, and reads those that are not among the Windows nodes.
-    pub async fn add(&mut self, world: &World, pods: impl Iterator<Item = &ClusterPod>) {
-        let names: BTreeSet<&str> =
-            pods.filter_map(ClusterPod::node_name).filter(|name| is_dns_subdomain(name)).collect();
-        for name in names {
-            let known = self.windows.iter().flatten().find(|node| node.metadata.name.as_deref() == Some(name)).cloned();
-            let read = match known {
-                Some(known) => Ok(Some(known)),
-                None => world.find(&format!("/api/v1/nodes/{name}")).await,
-            };
-            self.of_pods.insert(name.to_owned(), read);
-        }
-    }
-
-    /// Why the node of a pod could not be read.
-    pub fn unread(&self) -> Option<&Unread> {
-        self.of_pods.values().find_map(|read| read.as_ref().err())
-    }
-}
 
 impl Seen<'_> {
     /// The step: why the pod has no node, or cannot run on its node.

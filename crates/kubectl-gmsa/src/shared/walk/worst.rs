@@ -8,7 +8,7 @@ use super::{
     containers::Seen,
     created::created,
     events::Events,
-    scheduling::Nodes,
+    nodes::Nodes,
     workload::{WorkloadTree, is_active},
 };
 use crate::shared::{pods::ClusterPod, unread::is_cause};
