@@ -5,7 +5,7 @@ use gmsa_core::{
     diagnostic::rules,
     word_enum,
 };
-use gmsa_edge::labels;
+use gmsa_edge::{labels, metrics::absent};
 
 /// The operation on the object. In a review, the word has capital letters.
 pub(super) fn operation(operation: Operation) -> &'static str {
@@ -57,10 +57,11 @@ word_enum! {
 }
 
 labels! {
+    // Which version runs, and how, is known only when the process starts.
     BuildLabels {
         version: &'static str = ["VERSION"],
         enforcement: &'static str = Enforced::ALL.map(Enforced::as_str)
-    } => is_set_at_the_start
+    } => absent
     ReviewLabels {
         path: &'static str = Webhook::ALL.map(Webhook::as_str),
         operation: &'static str = Operation::ALL.map(operation),
@@ -73,11 +74,6 @@ labels! {
     LookupLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = SpecFact::OUTCOMES }
     AccessLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = UseFact::OUTCOMES }
     StateLabel { state: &'static str = WatchState::ALL.map(WatchState::as_str) }
-}
-
-/// Which version runs, and how, is known only when the process starts.
-fn is_set_at_the_start(_: &BuildLabels) -> bool {
-    false
 }
 
 /// Pods and credential specs that were refused, for every reason: what alerts count.

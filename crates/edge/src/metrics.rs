@@ -17,7 +17,7 @@ mod family;
 mod labels;
 mod process;
 
-pub use family::{Age, Counted, FamilyLabels, Show, digit};
+pub use family::{Age, Counted, FamilyLabels, Show, absent, digit};
 use labels::{AuthorityLabel, ReloadLabel, StepLabel, UnservedLabel};
 pub use labels::{CertificateStep, Unserved};
 

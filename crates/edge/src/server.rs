@@ -23,7 +23,7 @@ use connection::{DROPPED, FAILED_HANDSHAKES};
 pub use handshake::Handshakes;
 use listener::SHORTAGES;
 pub use listener::{Listener, socket_address};
-pub use places::{Busy, Place};
+pub use places::{Busy, Place, Places};
 pub use threads::{MAX_THREADS, for_handshakes, runtime, serving_threads};
 
 /// Reads and drops what a client is still sending, for a while.

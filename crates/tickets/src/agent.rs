@@ -37,7 +37,7 @@ use client::{AskError, BrokerArgs, BrokerClient};
 use folder::{Folder, Mode, UNANSWERED};
 use schedule::Schedule;
 
-use crate::{PROGRAM, api::Given};
+use crate::PROGRAM;
 
 pub const EXAMPLES: &str = "Examples:
   # Keep the tickets of the credential spec webapp1 in /var/run/gmsa
@@ -282,12 +282,9 @@ impl Agent {
             // In the past: now.
             Ok(Duration::try_from(time - now).unwrap_or_default())
         };
-        let (services, expires, kvno) = given.described();
+        let (services, expires, kvno) = given.product.described();
         let life = expires.map_or(Ok(Duration::MAX), until)?;
-        let asked = until(match &given {
-            Given::Tickets(tickets) => &tickets.renew_after,
-            Given::Keytab(keytab) => &keytab.renew_after,
-        })?;
+        let asked = until(&given.renew_after)?;
         self.folder.write(&given, self.mode, now)?;
         let last = (services, kvno);
         if self.last.as_ref() != Some(&last) {

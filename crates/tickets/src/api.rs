@@ -38,56 +38,49 @@ pub struct TicketRequest {
     pub credential_spec: String,
 }
 
-/// The body of an answer with status 200: the tickets of an account.
+/// The body of an answer with status 200: what a pod is given.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Tickets {
+pub struct Given {
     pub credential_spec: String,
     /// The account: `WebApp1$@CONTOSO.COM`.
     pub principal: String,
-    /// The services that the tickets are for: `HTTP/app.contoso.com`. `*` alone is a ticket-granting ticket.
-    pub services: Vec<String>,
-    /// When the first of the tickets expires (RFC 3339, UTC).
-    pub expires: String,
     /// When to ask again (RFC 3339, UTC).
     pub renew_after: String,
-    /// A credential cache of MIT's version 4, in Base64.
-    pub ccache: String,
-    /// The text of a `krb5.conf` that fits it.
-    pub krb5_conf: String,
+    #[serde(flatten)]
+    pub product: Product,
 }
 
-/// The body of an answer with status 200: the keytab of an account.
+/// The tickets of an account, or its keytab.
 #[derive(Debug, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Keytab {
-    pub credential_spec: String,
-    /// The account: `WebApp1$@CONTOSO.COM`.
-    pub principal: String,
-    /// The names of its services, whose entries have the same keys: `HTTP/app.contoso.com`.
-    pub names: Vec<String>,
-    /// The number of the key in force.
-    pub kvno: u32,
-    /// A keytab of MIT's version 0x0502, in Base64.
-    pub keytab: String,
-    /// When to ask again (RFC 3339, UTC).
-    pub renew_after: String,
+#[serde(untagged, rename_all_fields = "camelCase")]
+pub enum Product {
+    Tickets {
+        /// The services that they are for: `HTTP/app.contoso.com`. `*` alone is a ticket-granting ticket.
+        services: Vec<String>,
+        /// When the first of them expires (RFC 3339, UTC).
+        expires: String,
+        /// A credential cache of MIT's version 4, in Base64.
+        ccache: String,
+        /// The text of a `krb5.conf` that fits it.
+        krb5_conf: String,
+    },
+    Keytab {
+        /// The names of its services, whose entries have the same keys: `HTTP/app.contoso.com`.
+        names: Vec<String>,
+        /// The number of the key in force.
+        kvno: u32,
+        /// A keytab of MIT's version 0x0502, in Base64.
+        keytab: String,
+    },
 }
 
-/// What a pod is given.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(untagged)]
-pub enum Given {
-    Tickets(Tickets),
-    Keytab(Keytab),
-}
-
-impl Given {
+impl Product {
     /// For the log: the services, when the tickets expire, the number of the key.
     pub fn described(&self) -> (String, Option<&str>, Option<u32>) {
         match self {
-            Self::Tickets(tickets) => (tickets.services.join(", "), Some(&tickets.expires), None),
-            Self::Keytab(keytab) => (keytab.names.join(", "), None, Some(keytab.kvno)),
+            Self::Tickets { services, expires, .. } => (services.join(", "), Some(expires), None),
+            Self::Keytab { names, kvno, .. } => (names.join(", "), None, Some(*kvno)),
         }
     }
 }

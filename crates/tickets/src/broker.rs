@@ -8,7 +8,7 @@
 //! A new refusal is its rule in `RULES`, or its id in `reasons`, of `api.rs`, where the constructors of `Refusal` have the common statuses, and `Refusal::new` takes any; the step that
 //! returns it; and a row in `tests/broker/statuses.rs`.
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::{apiserver::ApiServer, authorizer::Authorizer};
@@ -36,7 +36,7 @@ pub mod routes;
 mod spec;
 mod token;
 
-use accounts::{Accounts, Logon};
+use accounts::{Accounts, KeptAccount, Logon};
 use audit::Audit;
 pub use audit::REFUSED;
 pub use domain::TicketDomain;
@@ -44,11 +44,11 @@ use keytab::AccountKeys;
 use pod_limits::PodLimits;
 use referrals::ServiceError;
 use room::{Full, Room, RoomPlace};
-use spec::{SpecAccount, Specs, TicketSpec};
+use spec::{SpecAccount, Specs};
 use token::Caller;
 
 use crate::{
-    api::{CCACHE, Given, Keytab, MAX_RESPONSE, RESERVE, Refusal, Tickets},
+    api::{CCACHE, Given, MAX_RESPONSE, Product, RESERVE, Refusal},
     domains::DomainConfig,
     limits::{BrokerLimits, Times},
     metrics::{BrokerMetrics, Exchange},
@@ -68,15 +68,6 @@ pub struct Broker {
     time_allowed: Duration,
 }
 
-/// A request: its token, its path, its source, and the name in its body.
-pub struct BearerRequest<'r> {
-    pub token: &'r str,
-    pub verb: Verb,
-    /// The address that it comes from.
-    pub source: Option<IpAddr>,
-    pub credential_spec: &'r SpecName,
-}
-
 impl Broker {
     pub fn new(
         api: Arc<ApiServer>,
@@ -88,7 +79,7 @@ impl Broker {
     ) -> Self {
         let room = limits.of_domain(domains.len());
         let domains = domains.into_iter().map(|config| {
-            let name = config.name.clone();
+            let name = config.kdcs.name.clone();
             (name, Arc::new(TicketDomain::new(config, times, Room::new(room, limits.of_namespace()))))
         });
         let accounts = Accounts::new(metrics.clone());
@@ -100,13 +91,6 @@ impl Broker {
     /// How many requests are given tickets of a domain at the moment.
     pub fn taken(&self, domain: &str) -> usize {
         self.domains.get(domain).map_or(0, |domain| domain.room.taken())
-    }
-
-    /// The pod that the token is bound to.
-    async fn caller(&self, asked: &BearerRequest<'_>, deadline: Instant) -> Result<Caller, Refusal> {
-        let source = asked.source.map(|source| source.to_string());
-        let audience = token::audience(asked.verb, asked.credential_spec);
-        token::review(&self.api, asked.token, source.as_deref(), &audience, deadline).await
     }
 
     /// The tickets for the pod of a token, or its keytab.
@@ -128,56 +112,39 @@ impl Broker {
         audit.account = Some(format!("{}@{}", spec.account.sam, spec.account.domain));
         let domain = self.domain(name, &spec.account)?;
         if verb == Verb::Export && !domain.config.keytabs {
-            let message = format!("the broker gives no keytabs of {}", domain.config.name);
+            let message = format!("the broker gives no keytabs of {}", domain.config.kdcs.name);
             return Err(Refusal::forbidden(rules::KEYTAB_DOMAIN.id, message));
         }
         if !domain.config.allows(&spec.account.sam) {
             let (sam, product) = (Quoted::new(&spec.account.sam), verb.product());
-            let message = format!("the broker gives no {product} of {sam} in {}", domain.config.name);
+            let message = format!("the broker gives no {product} of {sam} in {}", domain.config.kdcs.name);
             return Err(Refusal::forbidden(rules::TICKET_ACCOUNT.id, message));
         }
         let place = domain.room.enter(&caller.account.namespace, deadline).await;
         let place = Arc::new(place.map_err(|Full(expected)| {
             let message = format!(
                 "too many requests wait for the domain controllers of {}: this namespace has its share",
-                domain.config.name
+                domain.config.kdcs.name
             );
             Refusal::unavailable(rules::TICKET_BUSY.id, message).after(expected)
         })?);
-        let (logon, tickets) = self.issue(domain, &spec, &place, deadline).await?;
+        let account = self.accounts.get(domain, &spec.account)?;
+        let (logon, tickets) = self.issue(domain, &account, &spec.services, &place, deadline).await?;
         if verb == Verb::Use {
-            return Ok(Given::Tickets(answer(name, &spec.services, &logon, &tickets)));
+            return Ok(answer(name, &spec.services, &logon, &tickets));
         }
-        let keytab = self.keytab(domain, name, &spec, &tickets, deadline).await?;
+        let keys = opening(&account, &tickets, deadline).await?;
         self.metrics.keytab(&caller.account.namespace);
-        Ok(Given::Keytab(keytab))
-    }
-
-    /// The keytab of the account, with keys that open the tickets that the KDC gives for each of its names.
-    async fn keytab(
-        &self,
-        domain: &Arc<TicketDomain>,
-        name: &SpecName,
-        spec: &TicketSpec,
-        tickets: &[Ticket],
-        deadline: Instant,
-    ) -> Result<Keytab, Refusal> {
-        let asked = Instant::now();
-        let opens = |keys: &AccountKeys| tickets.iter().try_for_each(|ticket| keys.open(ticket));
-        let mut keys = self.accounts.keys(domain, &spec.account, None, deadline).await?;
-        if opens(&keys).is_err() && !keys.is_since(asked) {
-            // The password may have changed since.
-            keys = self.accounts.keys(domain, &spec.account, Some(&keys), deadline).await?;
-        }
-        opens(&keys)?;
         let left = keys.next.saturating_duration_since(Instant::now());
-        Ok(Keytab {
+        Ok(Given {
             credential_spec: name.to_string(),
             principal: keys.client.to_string(),
-            names: spec.services.list(),
-            kvno: keys.kvno,
-            keytab: STANDARD.encode(&*keys.keytab(tickets.iter().map(|ticket| ticket.service.name.clone()))),
             renew_after: second(UtcDateTime::now() + left),
+            product: Product::Keytab {
+                names: spec.services.list(),
+                kvno: keys.kvno,
+                keytab: STANDARD.encode(&*keys.keytab(tickets.into_iter().map(|ticket| ticket.service.name))),
+            },
         })
     }
 
@@ -204,16 +171,16 @@ impl Broker {
     /// ticket for each listed service.
     async fn issue(
         &self,
-        domain: &Arc<TicketDomain>,
-        spec: &TicketSpec,
+        domain: &TicketDomain,
+        account: &Arc<KeptAccount>,
+        services: &Services,
         place: &Arc<RoomPlace>,
         deadline: Instant,
     ) -> Result<(Arc<Logon>, Vec<Ticket>), Refusal> {
         let asked = Instant::now();
-        let own = spec.services == Services::Any;
         loop {
-            let logon = self.accounts.log_on(domain, &spec.account, own, place, deadline).await?;
-            let Services::Listed(services) = &spec.services else { return Ok((logon, Vec::new())) };
+            let logon = account.log_on(*services == Services::Any, place, deadline).await?;
+            let Services::Listed(services) = services else { return Ok((logon, Vec::new())) };
             match self.service_tickets(domain, &logon, services, deadline).await {
                 Ok(tickets) => return Ok((logon, tickets)),
                 Err(ServiceError::Refused(refusal)) => return Err(refusal),
@@ -227,7 +194,7 @@ impl Broker {
                     }
                     // The ticket-granting ticket may be to blame, or its KDCs are down: the next one is new, of any KDC that the DNS names, or says why
                     // there is none.
-                    self.accounts.forget(&spec.account, &logon, error.is_unanswered());
+                    account.forget(&logon, error.is_unanswered());
                     if logon.is_since(asked) {
                         return Err(refusal);
                     }
@@ -258,6 +225,23 @@ impl Broker {
     }
 }
 
+/// The keys of an account that open the tickets that the KDC gives for each of its names.
+async fn opening(
+    account: &Arc<KeptAccount>,
+    tickets: &[Ticket],
+    deadline: Instant,
+) -> Result<Arc<AccountKeys>, Refusal> {
+    let asked = Instant::now();
+    let opens = |keys: &AccountKeys| tickets.iter().try_for_each(|ticket| keys.open(ticket));
+    let mut keys = account.keys(None, deadline).await?;
+    if opens(&keys).is_err() && !keys.is_since(asked) {
+        // The password may have changed since.
+        keys = account.keys(Some(&keys), deadline).await?;
+    }
+    opens(&keys)?;
+    Ok(keys)
+}
+
 fn no_name(service: &str) -> Refusal {
     let message = format!("{} is not the name of a service in Kerberos", Quoted::new(service));
     Refusal::forbidden(rules::TICKET_SERVICES.id, message)
@@ -269,7 +253,7 @@ fn too_large() -> Refusal {
     Refusal::bad_gateway(rules::TICKET_SIZE.id, message)
 }
 
-fn answer(name: &SpecName, services: &Services, logon: &Logon, tickets: &[Ticket]) -> Tickets {
+fn answer(name: &SpecName, services: &Services, logon: &Logon, tickets: &[Ticket]) -> Given {
     // A list never leads to the ticket-granting ticket, which the account's other pods have in common.
     let (tickets, kdcs) = match services {
         Services::Any => (std::slice::from_ref(&logon.tgt), &*logon.kdcs.addresses),
@@ -279,14 +263,16 @@ fn answer(name: &SpecName, services: &Services, logon: &Logon, tickets: &[Ticket
     let expires = tickets.iter().map(|ticket| ticket.endtime).min().unwrap_or(now);
     let left = Duration::try_from(expires - now).unwrap_or_default();
     let renew_after = now + (left / 2).min(left.saturating_sub(RESERVE));
-    Tickets {
+    Given {
         credential_spec: name.to_string(),
         principal: logon.client.to_string(),
-        services: services.list(),
-        expires: second(expires),
         renew_after: second(renew_after),
-        ccache: STANDARD.encode(&*ccache(tickets)),
-        krb5_conf: Krb5Conf { realm: &logon.client.realm, ccache: CCACHE, kdcs }.to_string(),
+        product: Product::Tickets {
+            services: services.list(),
+            expires: second(expires),
+            ccache: STANDARD.encode(&*ccache(tickets)),
+            krb5_conf: Krb5Conf { realm: &logon.client.realm, ccache: CCACHE, kdcs }.to_string(),
+        },
     }
 }
 

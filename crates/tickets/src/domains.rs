@@ -43,12 +43,7 @@ pub struct DomainKdcs {
 /// A domain whose accounts get tickets.
 #[derive(Clone, Debug)]
 pub struct DomainConfig {
-    /// Its DNS name, in lower case.
-    pub name: String,
-    pub realm: Realm,
-    /// Named controllers, asked in this order; without any they are found by the DNS.
-    pub controllers: Vec<Controller>,
-    pub kdc_port: u16,
+    pub kdcs: DomainKdcs,
     /// The DNS servers that name its KDCs; `None` for those of the system.
     pub name_servers: Option<NameServers>,
     /// The CA of the controllers' certificates; without it those of the system.
@@ -144,8 +139,9 @@ fn parse(text: &str, file: &Path) -> Result<Vec<DomainConfig>, DomainsError> {
     let mut domains: Vec<DomainConfig> = Vec::with_capacity(read.domains.len());
     for (number, text) in read.domains.into_iter().enumerate() {
         let domain = DomainConfig::new(text).map_err(|wrong| wrong.at(file, number))?;
-        if domains.iter().any(|other| other.name == domain.name) {
-            let wrong = Wrong("name", format!("{} stands twice: write each domain once", domain.name));
+        let name = &domain.kdcs.name;
+        if domains.iter().any(|other| other.kdcs.name == *name) {
+            let wrong = Wrong("name", format!("{name} stands twice: write each domain once"));
             return Err(wrong.at(file, number));
         }
         domains.push(domain);
@@ -177,20 +173,17 @@ impl DomainKdcs {
 
 impl DomainConfig {
     fn new(text: DomainText) -> Result<Self, Wrong> {
-        let own = DomainKdcs::new(&text.name, &text.controllers, text.kdc_port)?;
+        let kdcs = DomainKdcs::new(&text.name, &text.controllers, text.kdc_port)?;
         let referrals =
             text.referrals.iter().map(|other| DomainKdcs::new(&other.name, &other.controllers, other.kdc_port));
         let referrals = referrals.collect::<Result<_, _>>();
         let referrals = referrals.map_err(|Wrong(field, what)| Wrong("referrals", format!("{field}: {what}")))?;
-        let DomainKdcs { name, realm, controllers, kdc_port } = own;
         if text.user.trim().is_empty() {
             return Err(Wrong("user", "is empty: write USER@DOMAIN or DOMAIN\\USER".to_owned()));
         }
         let sam = |account: &String| account.trim_end_matches('$').to_lowercase();
         Ok(Self {
-            controllers,
-            realm,
-            kdc_port,
+            kdcs,
             referrals,
             name_servers: None,
             ca_file: text.ca_file,
@@ -198,7 +191,6 @@ impl DomainConfig {
             password_file: text.password_file,
             accounts: text.accounts.map(|accounts| accounts.iter().map(sam).collect()),
             keytabs: text.keytabs,
-            name,
         })
     }
 
@@ -227,7 +219,7 @@ impl DomainConfig {
         let listed = self.referrals.iter().filter(|other| is_in(service, &other.name));
         let nearest = listed.max_by_key(|other| other.name.len())?;
         // A child domain can list its parent.
-        Some(nearest).filter(|nearest| !is_in(service, &self.name) || nearest.name.len() > self.name.len())
+        Some(nearest).filter(|nearest| !is_in(service, &self.kdcs.name) || nearest.name.len() > self.kdcs.name.len())
     }
 
     /// Whether tickets of this account may be given.

@@ -6,9 +6,8 @@
 use std::time::Duration;
 
 use gmsa_core::word_enum;
-use gmsa_edge::metrics::FamilyLabels;
+use gmsa_edge::metrics::absent;
 use prometheus_client::{
-    encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, histogram::Histogram},
     registry::Registry,
 };
@@ -35,25 +34,10 @@ word_enum! {
 }
 
 gmsa_edge::labels! {
+    NamespaceLabel { pod_namespace: String = ["NAMESPACE".to_owned()] } => absent
     RequestLabel { outcome: &'static str = [vec![GIVEN], every_reason()].concat() }
     StageLabel { outcome: &'static str = [GIVEN, "refused"] }
     ExchangeLabels { kind: &'static str = Exchange::ALL.map(Exchange::as_str), outcome: &'static str = ["done", "failed"] }
-}
-
-/// The namespace of a pod.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct NamespaceLabel {
-    pod_namespace: String,
-}
-
-impl FamilyLabels for NamespaceLabel {
-    fn every_combination() -> Vec<Self> {
-        vec![Self { pod_namespace: "NAMESPACE".to_owned() }]
-    }
-
-    fn is_there_from_the_start(&self) -> bool {
-        false
-    }
 }
 
 gmsa_edge::metrics! {

@@ -163,7 +163,7 @@ async fn serve(args: Args, domains: Vec<DomainConfig>, handshakes: Handle) -> an
     let ((connections, waiting), for_probes) = within_files(own, (in_memory.connections, in_memory.waiting));
     let limits = BrokerLimits { connections, waiting, ..in_memory };
     let authorizer = AuthorizationCache::new(Arc::clone(&api) as _, args.authorization_cache_ttl);
-    let names = domains.iter().map(|domain| &*domain.name).collect::<Vec<_>>().join(", ");
+    let names = domains.iter().map(|domain| &*domain.kdcs.name).collect::<Vec<_>>().join(", ");
     let broker = Broker::new(api, Arc::new(authorizer), domains, limits, Times::default(), metrics);
 
     let tls = server_config(&served, None).context("cannot set up TLS")?;

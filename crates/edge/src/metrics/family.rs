@@ -1,7 +1,7 @@
 //! How metrics are declared: [`metrics!`](crate::metrics!) makes a type of them, [`labels!`](crate::labels!) the labels of their
 //! families.
 //!
-//! Invariant: every label that `labels!` declares takes its value from a fixed set, so the number of series is bounded.
+//! Invariant: every label takes its value from a fixed set, so the number of series is bounded; but for those that are [`absent`] at the start.
 
 use std::{
     hash::Hash,
@@ -53,11 +53,11 @@ macro_rules! metrics {
 }
 
 /// The labels of families: `Name { label: Type = every value }`, and behind `=>` which of their combinations are there from the start,
-/// if not all. The program depends on `prometheus-client`.
+/// if not all. Where the values are names from outside, one stands for them, and `=> absent`. The program depends on `prometheus-client`.
 #[macro_export]
 macro_rules! labels {
     ($($name:ident { $($label:ident: $type:ty = $values:expr),+ } $(=> $is_there:path)?)+) => {$(
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ::prometheus_client::encoding::EncodeLabelSet)]
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, ::prometheus_client::encoding::EncodeLabelSet)]
         pub struct $name {
             $(pub $label: $type,)+
         }
@@ -67,7 +67,7 @@ macro_rules! labels {
                 $(let $label: Vec<$type> = $values.to_vec();)+
                 let combinations = 0..[$($label.len()),+].into_iter().product();
                 let values =
-                    |mut at: usize| Some(Self { $($label: *$label.get($crate::metrics::digit(&mut at, $label.len()))?),+ });
+                    |mut at: usize| Some(Self { $($label: $label.get($crate::metrics::digit(&mut at, $label.len()))?.clone()),+ });
                 combinations.filter_map(values).collect()
             }
 
@@ -85,6 +85,11 @@ pub trait FamilyLabels: Sized {
 
     /// Whether the series of these labels is there from the start, with 0: `rate` and `increase` do not see that one begins with 1.
     fn is_there_from_the_start(&self) -> bool;
+}
+
+/// No series of these labels is there from the start.
+pub fn absent<L>(_: &L) -> bool {
+    false
 }
 
 /// Takes the last digit, to this base, off a number.

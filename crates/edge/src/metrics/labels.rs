@@ -2,9 +2,7 @@
 
 use gmsa_core::word_enum;
 
-use prometheus_client::encoding::EncodeLabelSet;
-
-use super::FamilyLabels;
+use super::absent;
 use crate::labels;
 
 word_enum! {
@@ -43,23 +41,9 @@ word_enum! {
 }
 
 labels! {
+    // An authority, by its key identifier.
+    AuthorityLabel { key_id: String = ["KEY".to_owned()] } => absent
     UnservedLabel { reason: &'static str = Unserved::ALL.map(Unserved::as_str) }
     ReloadLabel { outcome: &'static str = ["served", "refused"] }
     StepLabel { step: &'static str = CertificateStep::ALL.map(CertificateStep::as_str) }
-}
-
-/// An authority, by its key identifier.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct AuthorityLabel {
-    pub key_id: String,
-}
-
-impl FamilyLabels for AuthorityLabel {
-    fn every_combination() -> Vec<Self> {
-        vec![Self { key_id: "KEY".to_owned() }]
-    }
-
-    fn is_there_from_the_start(&self) -> bool {
-        false
-    }
 }

@@ -42,16 +42,16 @@ use tokio::{
     io::{Interest, Ready},
     net::TcpStream,
     task::yield_now,
-    time::timeout,
+    time::{Instant, timeout},
 };
 use tokio_util::{either::Either, sync::CancellationToken};
 
 use super::{
     handshake::Handshakes,
-    places::{Place, Places},
+    places::{Place, Places, source_of},
 };
 use crate::{
-    limits::{HANDSHAKE_TIMEOUT, MAX_HEAD, RECEIVE_BUFFER},
+    limits::{HANDSHAKE_TIMEOUT, MAX_HEAD, RECEIVE_BUFFER, WAIT_TIMEOUT},
     metrics::{EdgeMetrics, Unserved},
     telemetry::{LogLimit, cut},
     tls::client_auth::ClientAuth,
@@ -111,7 +111,8 @@ impl HttpsService {
         let waiting = metrics.map(EdgeMetrics::connection_waiting);
         let mut first = [0];
         let placed = async {
-            let place = self.places.place(peer.ip(), stream.peek(&mut first)).await?;
+            let deadline = Instant::now() + WAIT_TIMEOUT;
+            let place = self.places.place(source_of(peer.ip()), stream.peek(&mut first), deadline).await?;
             // A client that has given up meanwhile is not worth a handshake.
             if self.serving.tls.is_some() && is_closed(&stream) { Err(Unserved::Gone) } else { Ok(place) }
         };

@@ -15,11 +15,15 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
     runtime::Handle,
+    time::Instant,
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-use super::{places::Places, threads::serving_threads};
-use crate::limits::{HANDSHAKES_PER_CORE, MAX_READ, TLS_OUTPUT};
+use super::{
+    places::{Places, source_of},
+    threads::serving_threads,
+};
+use crate::limits::{HANDSHAKES_PER_CORE, MAX_READ, TLS_OUTPUT, WAIT_TIMEOUT};
 
 /// An address may take a turn while it holds fewer turns than remain free: alone it holds at most half of them.
 const SHARE: usize = 1;
@@ -62,7 +66,7 @@ impl Handshakes {
             if stream.read_buf(&mut received).await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            let turn = self.turns.place(peer, ready(Ok(1))).await;
+            let turn = self.turns.place(source_of(peer), ready(Ok(1)), Instant::now() + WAIT_TIMEOUT).await;
             let turn = turn.map_err(|_| io::Error::other("too many handshakes wait"))?;
             let computed = self.threads.spawn_blocking(move || {
                 let _turn = turn;

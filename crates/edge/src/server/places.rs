@@ -1,4 +1,5 @@
-//! Which accepted connections are served, and which wait for that.
+//! Which accepted connections are served, and which wait for that. A program can share places of its own in the same way, by other names than
+//! addresses.
 //!
 //! A *place* is a slot for one served connection. A connection *waits* as a socket and nothing else, until it has sent something and a place is free: an honest client that is
 //! closed instead takes that for a denial, and a place is free again after milliseconds.
@@ -14,6 +15,8 @@
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
+    fmt::Debug,
+    hash::Hash,
     io,
     net::{IpAddr, Ipv6Addr},
     sync::{
@@ -30,7 +33,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    limits::{CONTESTED_HANDSHAKE, CONTESTED_IDLE, CONTESTED_STAY, SILENT_TIMEOUT, WAIT_TIMEOUT},
+    limits::{CONTESTED_HANDSHAKE, CONTESTED_IDLE, CONTESTED_STAY, SILENT_TIMEOUT},
     metrics::Unserved,
 };
 
@@ -39,12 +42,17 @@ use crate::{
 /// address that has completed a review.
 const UNPROVEN: usize = 32;
 
-/// The places of a listener, or the turns of its handshakes, and the connections that hold one or wait for one.
+/// What places are shared between: addresses, or other names.
+pub trait Source: Clone + Debug + Eq + Hash {}
+
+impl<S: Clone + Debug + Eq + Hash> Source for S {}
+
+/// The places of a listener, the turns of its handshakes, or those of a program, and the connections or requests that hold one or wait for one.
 #[derive(Debug)]
-pub(super) struct Places(Mutex<State>);
+pub struct Places<S: Source = IpAddr>(Mutex<State<S>>);
 
 #[derive(Debug)]
-struct State {
+struct State<S: Source> {
     free: usize,
     /// How many times the free places an address may hold when it takes another one.
     share: usize,
@@ -52,28 +60,34 @@ struct State {
     /// Connections that came so far, which is the number of the last one.
     entered: u64,
     /// Only addresses with connections.
-    sources: HashMap<IpAddr, Connections>,
+    sources: HashMap<S, Connections<S>>,
     /// Connections that wait: silent ones sent nothing yet, ready ones did.
     silent: usize,
     ready: usize,
 }
 
 /// The connections of a source.
-#[derive(Debug, Default)]
-struct Connections {
+#[derive(Debug)]
+struct Connections<S: Source> {
     /// Places that they hold, and how many of those have brought a request that was decided.
     held: usize,
     proven: usize,
     /// Connections with a place and no request in progress, idle longest first.
     idle: VecDeque<IdleConnection>,
-    silent: Queue,
-    ready: Queue,
+    silent: Queue<S>,
+    ready: Queue<S>,
+}
+
+impl<S: Source> Default for Connections<S> {
+    fn default() -> Self {
+        Self { held: 0, proven: 0, idle: VecDeque::new(), silent: Queue::new(), ready: Queue::new() }
+    }
 }
 
 /// Connections that wait, by their numbers: the first came first.
-type Queue = BTreeMap<u64, oneshot::Sender<Place>>;
+type Queue<S> = BTreeMap<u64, oneshot::Sender<Place<S>>>;
 
-impl Connections {
+impl<S: Source> Connections<S> {
     /// The index of the idle connection that makes room first, if its time has come: one that never brought a request,
     /// or else, where there is no such connection, the one that is idle longest.
     fn first_to_go(&self) -> Option<usize> {
@@ -94,14 +108,15 @@ struct IdleConnection {
 /// Where a connection comes from: an IPv4 address, or an IPv6 network of 64 bits. A host can use every address in its network, so single
 /// addresses would give a flood as many turns as it likes. The price: API servers share places with what else is in theirs, such as
 /// nodes in a cloud's subnet. A network policy keeps a flood from there out.
-fn source_of(peer: IpAddr) -> IpAddr {
+pub(super) fn source_of(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
         address @ IpAddr::V4(_) => address,
     }
 }
 
-impl Places {
+impl<S: Source> Places<S> {
+    /// An address takes one of these places while it holds fewer than `share` times as many as are free.
     pub fn new(places: usize, share: usize, most_waiting: usize) -> Arc<Self> {
         let sources = HashMap::new();
         Arc::new(Self(Mutex::new(State {
@@ -115,32 +130,31 @@ impl Places {
         })))
     }
 
-    /// Waits for a place for a connection from `peer`: first until `sent` has found how many bytes there are to read, then until it is this
-    /// one's turn.
+    /// Waits for a place for a connection: first until `sent` has found how many bytes there are to read, then until it is this one's turn.
     ///
     /// # Errors
-    /// Where the client has closed the connection or sends nothing within [`SILENT_TIMEOUT`], where there is no place within [`WAIT_TIMEOUT`],
-    /// and where too many wait.
+    /// Where the client has closed the connection or sends nothing within [`SILENT_TIMEOUT`], where there is no place until `deadline`, and where
+    /// too many wait.
     pub async fn place(
         self: &Arc<Self>,
-        peer: IpAddr,
+        source: S,
         sent: impl Future<Output = io::Result<usize>>,
-    ) -> Result<Arc<Place>, Unserved> {
+        deadline: Instant,
+    ) -> Result<Arc<Place<S>>, Unserved> {
         let came = Instant::now();
-        let source = source_of(peer);
         let (tell, mut told) = oneshot::channel();
         let number = {
             let mut state = self.0.lock();
             state.entered += 1;
             let number = state.entered;
-            state.sources.entry(source).or_default().silent.insert(number, tell);
+            state.sources.entry(source.clone()).or_default().silent.insert(number, tell);
             state.silent += 1;
             if state.silent + state.ready > state.most_waiting {
                 state.drop_one();
             }
             number
         };
-        let _waiting = Waiting { places: self, source, number };
+        let waiting = Waiting { places: self, source, number };
         let peeked = tokio::select! {
             peeked = timeout_at(came + SILENT_TIMEOUT, sent) => peeked.map_err(|_| Unserved::Silent)?,
             // `drop_one` took it from the queue.
@@ -150,14 +164,14 @@ impl Places {
             return Err(Unserved::Gone);
         }
         self.hand_out(|state| {
-            let Some(connections) = state.sources.get_mut(&source) else { return };
+            let Some(connections) = state.sources.get_mut(&waiting.source) else { return };
             if let Some(tell) = connections.silent.remove(&number) {
                 connections.ready.insert(number, tell);
                 state.silent -= 1;
                 state.ready += 1;
             }
         });
-        timeout_at(came + WAIT_TIMEOUT, told).await.ok().and_then(Result::ok).map(Arc::new).ok_or(Unserved::NoPlace)
+        timeout_at(deadline, told).await.ok().and_then(Result::ok).map(Arc::new).ok_or(Unserved::NoPlace)
     }
 
     /// How many connections wait that have sent something.
@@ -165,9 +179,14 @@ impl Places {
         self.0.lock().ready
     }
 
-    #[cfg(test)]
+    /// How many places are held.
     pub fn held(&self) -> usize {
         self.0.lock().sources.values().map(|connections| connections.held).sum()
+    }
+
+    /// How many connections of an address hold a place, or have sent something and wait for one.
+    pub fn of(&self, source: &S) -> usize {
+        self.0.lock().sources.get(source).map_or(0, |connections| connections.held + connections.ready.len())
     }
 
     /// Drops a connection that waits, if there is one: the process has run out of something.
@@ -185,7 +204,7 @@ impl Places {
         }
     }
 
-    fn hand_out(self: &Arc<Self>, change: impl FnOnce(&mut State)) {
+    fn hand_out(self: &Arc<Self>, change: impl FnOnce(&mut State<S>)) {
         let mut granted = Vec::new();
         let mut state = self.0.lock();
         change(&mut state);
@@ -194,7 +213,7 @@ impl Places {
             let (since, is_busy, close) = (Instant::now(), AtomicBool::new(false), CancellationToken::new());
             let place = Place { places, source, since, is_proven, is_busy, close };
             state.free -= 1;
-            let connections = state.sources.entry(source).or_default();
+            let connections = state.sources.entry(place.source.clone()).or_default();
             connections.held += 1;
             place.mark_idle(connections);
             granted.push((tell, place));
@@ -207,9 +226,9 @@ impl Places {
     }
 }
 
-impl State {
+impl<S: Source> State<S> {
     /// Removes the next connection that gets a place from the queues.
-    fn next_ready(&mut self) -> Option<(IpAddr, oneshot::Sender<Place>)> {
+    fn next_ready(&mut self) -> Option<(S, oneshot::Sender<Place<S>>)> {
         if self.ready == 0 {
             return None;
         }
@@ -221,7 +240,7 @@ impl State {
         let (_, (source, connections)) = next.min_by_key(|(order, _)| *order)?;
         let (_, tell) = connections.ready.pop_first()?;
         self.ready -= 1;
-        Some((*source, tell))
+        Some((source.clone(), tell))
     }
 
     /// Drops the oldest waiting connection of the address with the most, where one of an address without a decided request counts as [`UNPROVEN`].
@@ -242,7 +261,7 @@ impl State {
     }
 
     /// Whether an address that satisfies `of_address` has a connection that is ready.
-    fn has_ready(&self, of_address: impl Fn(&Connections) -> bool) -> bool {
+    fn has_ready(&self, of_address: impl Fn(&Connections<S>) -> bool) -> bool {
         self.ready > 0
             && self.sources.values().any(|connections| !connections.ready.is_empty() && of_address(connections))
     }
@@ -251,7 +270,7 @@ impl State {
     fn most_idle(&mut self) -> Option<IdleConnection> {
         let with_one = self.sources.iter().filter(|(_, connections)| connections.first_to_go().is_some());
         let (source, held) =
-            with_one.map(|(source, connections)| (*source, connections.held)).max_by_key(|(_, held)| *held)?;
+            with_one.map(|(source, connections)| (source.clone(), connections.held)).max_by_key(|(_, held)| *held)?;
         if !self.has_ready(|connections| connections.held < held) && self.sources.get(&source)?.ready.is_empty() {
             return None;
         }
@@ -259,24 +278,24 @@ impl State {
         connections.idle.remove(connections.first_to_go()?)
     }
 
-    fn forget_empty(&mut self, source: IpAddr) {
-        let is_empty = |connections: &Connections| {
+    fn forget_empty(&mut self, source: &S) {
+        let is_empty = |connections: &Connections<S>| {
             connections.held == 0 && connections.silent.is_empty() && connections.ready.is_empty()
         };
-        if self.sources.get(&source).is_some_and(is_empty) {
-            self.sources.remove(&source);
+        if self.sources.get(source).is_some_and(is_empty) {
+            self.sources.remove(source);
         }
     }
 }
 
 /// A connection that waits, until this is dropped.
-struct Waiting<'p> {
-    places: &'p Places,
-    source: IpAddr,
+struct Waiting<'p, S: Source> {
+    places: &'p Places<S>,
+    source: S,
     number: u64,
 }
 
-impl Drop for Waiting<'_> {
+impl<S: Source> Drop for Waiting<'_, S> {
     fn drop(&mut self) {
         let mut state = self.places.0.lock();
         if let Some(connections) = state.sources.get_mut(&self.source) {
@@ -284,16 +303,16 @@ impl Drop for Waiting<'_> {
             let ready = connections.ready.remove(&self.number).is_some();
             state.silent -= usize::from(silent);
             state.ready -= usize::from(ready);
-            state.forget_empty(self.source);
+            state.forget_empty(&self.source);
         }
     }
 }
 
 /// A place, until this is dropped. Each request has the one of its connection among its extensions, as `Arc<Place>`.
 #[derive(Debug)]
-pub struct Place {
-    places: Arc<Places>,
-    source: IpAddr,
+pub struct Place<S: Source = IpAddr> {
+    places: Arc<Places<S>>,
+    source: S,
     since: Instant,
     /// Whether the connection has brought a request that was decided.
     is_proven: AtomicBool,
@@ -303,27 +322,27 @@ pub struct Place {
     pub(super) close: CancellationToken,
 }
 
-impl Place {
+impl<S: Source> Place<S> {
     /// Where the connection comes from: an IPv4 address, or an IPv6 network of 64 bits.
     #[must_use]
-    pub fn source(&self) -> IpAddr {
-        self.source
+    pub fn source(&self) -> S {
+        self.source.clone()
     }
 
     /// Marks the connection as one without a request that is being decided.
-    fn mark_idle(&self, connections: &mut Connections) {
+    fn mark_idle(&self, connections: &mut Connections<S>) {
         let is_proven = self.is_proven.load(Ordering::Relaxed);
         connections.idle.push_back(IdleConnection { since: Instant::now(), is_proven, close: self.close.clone() });
     }
 
     /// Marks it as one with such a request.
-    fn mark_busy(&self, connections: &mut Connections) {
+    fn mark_busy(&self, connections: &mut Connections<S>) {
         connections.idle.retain(|idle| idle.close != self.close);
     }
 
     /// The connection has a request that is being decided, until what is returned is dropped: meanwhile it makes no room.
     #[must_use]
-    pub fn busy(self: &Arc<Self>) -> Busy {
+    pub fn busy(self: &Arc<Self>) -> Busy<S> {
         if let Some(connections) = self.places.0.lock().sources.get_mut(&self.source) {
             self.mark_busy(connections);
         }
@@ -354,7 +373,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl<S: Source> Drop for Place<S> {
     fn drop(&mut self) {
         self.places.hand_out(|state| {
             state.free += 1;
@@ -363,16 +382,16 @@ impl Drop for Place {
                 connections.held -= 1;
                 connections.proven -= usize::from(self.is_proven.load(Ordering::Relaxed));
             }
-            state.forget_empty(self.source);
+            state.forget_empty(&self.source);
         });
     }
 }
 
 /// A connection whose request is being decided.
 #[derive(Debug)]
-pub struct Busy(Arc<Place>);
+pub struct Busy<S: Source = IpAddr>(Arc<Place<S>>);
 
-impl Drop for Busy {
+impl<S: Source> Drop for Busy<S> {
     fn drop(&mut self) {
         let Self(place) = self;
         place.is_busy.store(false, Ordering::Relaxed);

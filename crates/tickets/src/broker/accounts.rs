@@ -74,8 +74,10 @@ struct WrongKey {
 }
 
 /// The account of a credential spec.
-#[derive(Default)]
-struct KeptAccount {
+pub struct KeptAccount {
+    spec: SpecAccount,
+    domain: Arc<TicketDomain>,
+    metrics: BrokerMetrics,
     state: Mutex<AccountState>,
     /// The right to read the password and to try new keys.
     turn: Arc<AsyncMutex<()>>,
@@ -128,93 +130,13 @@ impl Accounts {
         Self { by_spec: Mutex::default(), metrics }
     }
 
-    /// Logs on as an account. A logon of its own has a ticket-granting ticket that nobody else uses. A logon with a proven key keeps the request's
-    /// place until it ends.
+    /// The account of a credential spec.
     ///
     /// # Errors
-    /// Why the account, or the broker, is refused.
-    pub async fn log_on(
-        &self,
-        domain: &Arc<TicketDomain>,
-        wanted: &SpecAccount,
-        own: bool,
-        place: &Arc<RoomPlace>,
-        deadline: Instant,
-    ) -> Result<Arc<Logon>, Refusal> {
-        let account = self.account(wanted)?;
-        let late = || account.late(domain);
-        if let Some(known) = account.known(own, domain.times.pause) {
-            return known;
-        }
-        let mut tries = TRIES;
-        // Separate tasks: a caller that disconnects must not cause another try of the password.
-        if let Some(key) = account.proven_key().filter(|_| own) {
-            let (at_work, domain, place) = (Arc::clone(&account), Arc::clone(domain), Arc::clone(place));
-            let metrics = self.metrics.clone();
-            let task = tokio::spawn(async move {
-                let _place = place;
-                at_work.log_on_with(&key, &domain, &metrics).await
-            });
-            match timeout_at(deadline, task).await.ok().and_then(Result::ok).ok_or_else(late)? {
-                Ok(logon) => return Ok(logon),
-                Err(NoTicket::Refused(refusal)) => {
-                    let refused = Err(refusal);
-                    account.state.lock().remember(&refused, own);
-                    return refused;
-                }
-                // The password must be read.
-                Err(NoTicket::Wrong(_)) => tries -= 1,
-                Err(NoTicket::Unanswered(_)) => {}
-            }
-        }
-        let known = || account.known(own, domain.times.pause);
-        let (at_work, of, wanted, metrics) =
-            (Arc::clone(&account), Arc::clone(domain), wanted.clone(), self.metrics.clone());
-        let work = Box::pin(async move {
-            let logon = at_work.renew(tries, &of, &wanted, &metrics).await;
-            at_work.state.lock().remember(&logon, own);
-            logon
-        });
-        account.in_turn(domain, deadline, known, work).await
-    }
-
-    /// The keys of an account: those of the last read, unless it is time for the next one, or they are `outdated`.
-    ///
-    /// # Errors
-    /// Why the account, or the broker, is refused.
-    pub async fn keys(
-        &self,
-        domain: &Arc<TicketDomain>,
-        wanted: &SpecAccount,
-        outdated: Option<&Arc<AccountKeys>>,
-        deadline: Instant,
-    ) -> Result<Arc<AccountKeys>, Refusal> {
-        let account = self.account(wanted)?;
-        let known = || {
-            let keys = account.state.lock().keys.clone().filter(|keys| keys.is_current())?;
-            outdated.is_none_or(|outdated| !Arc::ptr_eq(outdated, &keys)).then_some(Ok(keys))
-        };
-        let (at_work, of, wanted, metrics) =
-            (Arc::clone(&account), Arc::clone(domain), wanted.clone(), self.metrics.clone());
-        let work =
-            Box::pin(
-                async move { at_work.read(&of, &wanted, true, &metrics, |secret| at_work.keys(secret, &of)).await },
-            );
-        account.in_turn(domain, deadline, known, work).await
-    }
-
-    /// Discards a logon, so that it is not used again. Where no KDC answered, the next logon finds out which KDCs there are.
-    pub fn forget(&self, wanted: &SpecAccount, logon: &Arc<Logon>, is_unanswered: bool) {
-        let Some(account) = self.by_spec.lock().get(wanted).cloned() else { return };
-        let mut state = account.state.lock();
-        if state.logon.take_if(|kept| Arc::ptr_eq(kept, logon)).is_some() {
-            state.is_unanswered = is_unanswered;
-        }
-    }
-
-    fn account(&self, wanted: &SpecAccount) -> Result<Arc<KeptAccount>, Refusal> {
+    /// Where there is no room for another one.
+    pub fn get(&self, domain: &Arc<TicketDomain>, spec: &SpecAccount) -> Result<Arc<KeptAccount>, Refusal> {
         let mut accounts = self.by_spec.lock();
-        if let Some(account) = accounts.get(wanted) {
+        if let Some(account) = accounts.get(spec) {
             return Ok(Arc::clone(account));
         }
         if accounts.len() >= MAX_ACCOUNTS {
@@ -225,19 +147,96 @@ impl Accounts {
                 format!("the broker keeps the keys of {MAX_ACCOUNTS} accounts, and has no room for another one");
             return Err(Refusal::unavailable(rules::TICKET_BUSY.id, message));
         }
-        Ok(Arc::clone(accounts.entry(wanted.clone()).or_default()))
+        let account = Arc::new(KeptAccount {
+            spec: spec.clone(),
+            domain: Arc::clone(domain),
+            metrics: self.metrics.clone(),
+            state: Mutex::default(),
+            turn: Arc::default(),
+            is_queued: AtomicBool::new(false),
+        });
+        Ok(Arc::clone(accounts.entry(spec.clone()).or_insert(account)))
     }
 }
 
 impl KeptAccount {
+    /// Logs on. A logon of its own has a ticket-granting ticket that nobody else uses. A logon with a proven key keeps the request's place until it
+    /// ends.
+    ///
+    /// # Errors
+    /// Why the account, or the broker, is refused.
+    pub async fn log_on(
+        self: &Arc<Self>,
+        own: bool,
+        place: &Arc<RoomPlace>,
+        deadline: Instant,
+    ) -> Result<Arc<Logon>, Refusal> {
+        if let Some(known) = self.known(own) {
+            return known;
+        }
+        let mut tries = TRIES;
+        // Separate tasks: a caller that disconnects must not cause another try of the password.
+        if let Some(key) = self.proven_key().filter(|_| own) {
+            let (account, place) = (Arc::clone(self), Arc::clone(place));
+            let task = tokio::spawn(async move {
+                let _place = place;
+                account.log_on_with(&key).await
+            });
+            match timeout_at(deadline, task).await.ok().and_then(Result::ok).ok_or_else(|| self.late())? {
+                Ok(logon) => return Ok(logon),
+                Err(NoTicket::Refused(refusal)) => {
+                    let refused = Err(refusal);
+                    self.state.lock().remember(&refused, own);
+                    return refused;
+                }
+                // The password must be read.
+                Err(NoTicket::Wrong(_)) => tries -= 1,
+                Err(NoTicket::Unanswered(_)) => {}
+            }
+        }
+        let account = Arc::clone(self);
+        let work = Box::pin(async move {
+            let logon = account.renew(tries).await;
+            account.state.lock().remember(&logon, own);
+            logon
+        });
+        self.in_turn(deadline, || self.known(own), work).await
+    }
+
+    /// Its keys: those of the last read, unless it is time for the next one, or they are `outdated`.
+    ///
+    /// # Errors
+    /// Why the account, or the broker, is refused.
+    pub async fn keys(
+        self: &Arc<Self>,
+        outdated: Option<&Arc<AccountKeys>>,
+        deadline: Instant,
+    ) -> Result<Arc<AccountKeys>, Refusal> {
+        let known = || {
+            let keys = self.state.lock().keys.clone().filter(|keys| keys.is_current())?;
+            outdated.is_none_or(|outdated| !Arc::ptr_eq(outdated, &keys)).then_some(Ok(keys))
+        };
+        let account = Arc::clone(self);
+        let work = Box::pin(async move { account.read(true, |secret| account.keys_of(secret)).await });
+        self.in_turn(deadline, known, work).await
+    }
+
+    /// Discards a logon, so that it is not used again. Where no KDC answered, the next logon finds out which KDCs there are.
+    pub fn forget(&self, logon: &Arc<Logon>, is_unanswered: bool) {
+        let mut state = self.state.lock();
+        if state.logon.take_if(|kept| Arc::ptr_eq(kept, logon)).is_some() {
+            state.is_unanswered = is_unanswered;
+        }
+    }
+
     /// The answer without asking a controller.
-    fn known(&self, own: bool, pause: Duration) -> Option<Result<Arc<Logon>, Refusal>> {
+    fn known(&self, own: bool) -> Option<Result<Arc<Logon>, Refusal>> {
         let state = self.state.lock();
         if let Some(logon) = state.logon.as_ref().filter(|logon| !own && logon.is_fresh()) {
             return Some(Ok(Arc::clone(logon)));
         }
         let (since, refusal) = state.refused.as_ref()?;
-        let left = pause.saturating_sub(since.elapsed());
+        let left = self.domain.times.pause.saturating_sub(since.elapsed());
         (!left.is_zero()).then(|| Err(refusal.clone().after(left)))
     }
 
@@ -246,28 +245,29 @@ impl KeptAccount {
     }
 
     /// The request has no time left.
-    fn late(&self, domain: &TicketDomain) -> Refusal {
+    fn late(&self) -> Refusal {
+        let domain = &self.domain.config.kdcs.name;
         if self.is_queued.load(Ordering::Relaxed) {
             let message = format!(
-                "too many requests wait for the domain controllers of {}: the passwords of other accounts are read first",
-                domain.config.name
+                "too many requests wait for the domain controllers of {domain}: the passwords of other accounts are read first"
             );
             return Refusal::unavailable(rules::TICKET_BUSY.id, message);
         }
-        late(domain)
+        self.no_answer()
+    }
+
+    /// No controller answered in the time of a logon.
+    fn no_answer(&self) -> Refusal {
+        let message = format!("no domain controller of {} answers in time", self.domain.config.kdcs.name);
+        Refusal::unavailable(reasons::LDAP_UNREACHABLE, message)
     }
 
     /// A ticket-granting ticket with this key.
-    async fn log_on_with(
-        &self,
-        key: &Arc<AccountKey>,
-        domain: &TicketDomain,
-        metrics: &BrokerMetrics,
-    ) -> Result<Arc<Logon>, NoTicket> {
+    async fn log_on_with(&self, key: &Arc<AccountKey>) -> Result<Arc<Logon>, NoTicket> {
         let AccountKey { client, kdcs, .. } = &**key;
-        let answered = timeout(domain.times.logon, kdcs.tgt(client, &key.key, LIFE)).await;
+        let answered = timeout(self.domain.times.logon, kdcs.tgt(client, &key.key, LIFE)).await;
         let answered = answered.map_or(Err(None), |tgt| tgt.map_err(Some));
-        let error = match metrics.exchange(Exchange::InitialTicket, answered) {
+        let error = match self.metrics.exchange(Exchange::InitialTicket, answered) {
             Ok(tgt) => {
                 key.is_proven.store(true, Ordering::Relaxed);
                 let mut state = self.state.lock();
@@ -278,7 +278,7 @@ impl KeptAccount {
                 return Ok(Arc::new(Logon { client, tgt, kdcs, at: Instant::now() }));
             }
             Err(Some(error)) => error,
-            Err(None) => return Err(NoTicket::Refused(late(domain))),
+            Err(None) => return Err(NoTicket::Refused(self.no_answer())),
         };
         let refusal = controller_failures::of_kdc(&error, client, &client.realm, None);
         match error {
@@ -296,13 +296,7 @@ impl KeptAccount {
 
     /// Logs on with the key that is kept, or else with a password that is read now. After a wrong one the password is read once more, then the other
     /// one that the directory gives is tried; `tries` is how many keys may be.
-    async fn renew(
-        &self,
-        mut tries: usize,
-        domain: &TicketDomain,
-        wanted: &SpecAccount,
-        metrics: &BrokerMetrics,
-    ) -> Result<Arc<Logon>, Refusal> {
+    async fn renew(&self, mut tries: usize) -> Result<Arc<Logon>, Refusal> {
         let mut refusal = None;
         let (kept, is_unanswered) = {
             let mut state = self.state.lock();
@@ -310,7 +304,7 @@ impl KeptAccount {
             (state.key.clone().filter(|key| key.is_valid()), std::mem::take(&mut state.is_unanswered))
         };
         if let Some(key) = kept.filter(|_| !is_unanswered) {
-            match self.log_on_with(&key, domain, metrics).await {
+            match self.log_on_with(&key).await {
                 Ok(logon) => return Ok(logon),
                 Err(NoTicket::Wrong(wrong)) => {
                     refusal = Some(wrong);
@@ -322,8 +316,8 @@ impl KeptAccount {
             }
         }
         for _ in 0..tries {
-            let key = self.read(domain, wanted, false, metrics, |secret| self.key(secret, domain)).await?;
-            let logon = self.log_on_with(&key, domain, metrics).await;
+            let key = self.read(false, |secret| self.key(secret)).await?;
+            let logon = self.log_on_with(&key).await;
             if !matches!(logon, Err(NoTicket::Wrong(_))) {
                 self.state.lock().key = Some(key);
             }
@@ -339,7 +333,6 @@ impl KeptAccount {
     /// Does this work once no other one reads the password, unless its result is known by then. The work is a task of its own.
     async fn in_turn<T: Send + 'static>(
         &self,
-        domain: &TicketDomain,
         deadline: Instant,
         known: impl Fn() -> Option<Result<T, Refusal>>,
         work: impl Future<Output = Result<T, Refusal>> + Send + 'static,
@@ -347,8 +340,7 @@ impl KeptAccount {
         if let Some(known) = known() {
             return known;
         }
-        let late = || self.late(domain);
-        let turn = timeout_at(deadline, Arc::clone(&self.turn).lock_owned()).await.map_err(|_| late())?;
+        let turn = timeout_at(deadline, Arc::clone(&self.turn).lock_owned()).await.map_err(|_| self.late())?;
         if let Some(known) = known() {
             return known;
         }
@@ -356,33 +348,31 @@ impl KeptAccount {
             let _turn = turn;
             work.await
         });
-        timeout_at(deadline, task).await.ok().and_then(Result::ok).unwrap_or_else(|| Err(late()))
+        timeout_at(deadline, task).await.ok().and_then(Result::ok).unwrap_or_else(|| Err(self.late()))
     }
 
     /// Reads the password, and makes something of it.
     async fn read<T, M: Future<Output = Result<T, Refusal>>>(
         &self,
-        domain: &TicketDomain,
-        wanted: &SpecAccount,
         numbered: bool,
-        metrics: &BrokerMetrics,
         make: impl FnOnce(Secret) -> M,
     ) -> Result<T, Refusal> {
         self.is_queued.store(true, Ordering::Relaxed);
-        let mut reader = domain.reader().await;
+        let mut reader = self.domain.reader().await;
         self.is_queued.store(false, Ordering::Relaxed);
         let read = async {
-            let secret = metrics.exchange(Exchange::Password, domain.secret(&mut reader, wanted, numbered).await)?;
+            let secret = self.domain.secret(&mut reader, &self.spec, numbered).await;
+            let secret = self.metrics.exchange(Exchange::Password, secret)?;
             drop(reader);
             make(secret).await
         };
-        timeout(domain.times.logon, read).await.unwrap_or_else(|_| Err(late(domain)))
+        timeout(self.domain.times.logon, read).await.unwrap_or_else(|_| Err(self.no_answer()))
     }
 
     /// The keys of these passwords, and the former ones.
-    async fn keys(&self, secret: Secret, domain: &TicketDomain) -> Result<Arc<AccountKeys>, Refusal> {
+    async fn keys_of(&self, secret: Secret) -> Result<Arc<AccountKeys>, Refusal> {
         let Secret { asked, account, password, kdcs } = secret;
-        let client = client(&account, domain)?;
+        let client = self.client(&account)?;
         let of_kdc = |error: Error| controller_failures::of_kdc(&error, &client, &client.realm, None);
         let salt = kdcs.salt(&client).await.map_err(of_kdc)?;
         let keys = password
@@ -402,10 +392,18 @@ impl KeptAccount {
         Ok(keys)
     }
 
+    /// Its name in Kerberos.
+    fn client(&self, account: &Account) -> Result<Principal, Refusal> {
+        let name = PrincipalName::account(&format!("{}$", account.sam)).ok_or_else(|| {
+            Refusal::forbidden(rules::ACCOUNT_DIFFERS.id, "Kerberos cannot have the name of the account")
+        })?;
+        Ok(Principal { name, realm: self.domain.config.kdcs.realm.clone() })
+    }
+
     /// The first key of these passwords that may be tried.
-    async fn key(&self, secret: Secret, domain: &TicketDomain) -> Result<Arc<AccountKey>, Refusal> {
+    async fn key(&self, secret: Secret) -> Result<Arc<AccountKey>, Refusal> {
         let Secret { asked, account, password, kdcs } = secret;
-        let client = client(&account, domain)?;
+        let client = self.client(&account)?;
         // What the KDC refuses before the change is right after it.
         let wrong_for = if password.is_before_change() { password.query } else { WRONG_FOR };
         for candidate in password.candidates() {
@@ -476,18 +474,4 @@ impl AccountState {
         let tries = known.map_or(1, |wrong| wrong.tries + usize::from(wrong.is_due()));
         self.wrong.push(WrongKey { key: Arc::clone(key), tries, last: Instant::now() });
     }
-}
-
-/// The name of an account in Kerberos.
-fn client(account: &Account, domain: &TicketDomain) -> Result<Principal, Refusal> {
-    let name = PrincipalName::account(&format!("{}$", account.sam));
-    let name = name
-        .ok_or_else(|| Refusal::forbidden(rules::ACCOUNT_DIFFERS.id, "Kerberos cannot have the name of the account"))?;
-    Ok(Principal { name, realm: domain.config.realm.clone() })
-}
-
-/// No controller answered in the time of a logon.
-fn late(domain: &TicketDomain) -> Refusal {
-    let message = format!("no domain controller of {} answers in time", domain.config.name);
-    Refusal::unavailable(reasons::LDAP_UNREACHABLE, message)
 }

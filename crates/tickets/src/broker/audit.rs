@@ -37,7 +37,7 @@ impl Audit {
         if refusal.is_some_and(|refusal| !is_decided(caller, refusal) && !REFUSED.admit()) {
             return;
         }
-        let given = answered.ok().map(Given::described);
+        let given = answered.ok().map(|given| given.product.described());
         let (services, expires, kvno) =
             given.map_or((None, None, None), |(services, expires, kvno)| (Some(services), expires, kvno));
         tracing::info!(

@@ -26,7 +26,7 @@ pub fn of_directory(error: &DirectoryError, domain: &DomainConfig) -> Refusal {
     match error {
         error if error.is_unanswered() => Refusal::unavailable(
             reasons::LDAP_UNREACHABLE,
-            format!("no domain controller of {} answers: {said}", domain.name),
+            format!("no domain controller of {} answers: {said}", domain.kdcs.name),
         ),
         error if error.counts_as_wrong_password() => Refusal::bad_gateway(reasons::LDAP_CREDENTIALS, said),
         DirectoryError::Credentials(..) => Refusal::bad_gateway(reasons::LDAP_CREDENTIALS, said),

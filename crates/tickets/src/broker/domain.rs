@@ -8,7 +8,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use gmsa_core::{diagnostic::rules, quote::Quoted};
 use gmsa_directory::{
-    Access, Address, Budget, Controller, Credentials, Directory, Error, ManagedPassword, NameServers,
+    Access, Address, Budget, Credentials, Directory, Error, ManagedPassword, NameServers,
     account::{Account, AccountName},
 };
 use gmsa_kerberos::Kdcs;
@@ -112,18 +112,18 @@ impl TicketDomain {
             && let Some(left) = REFUSED_FOR.checked_sub(at.elapsed())
             && !left.is_zero()
         {
-            let message = format!("{} refused the password of the user {user}: {}", self.config.name, way_out(left));
+            let message =
+                format!("{} refused the password of the user {user}: {}", self.config.kdcs.name, way_out(left));
             return Err(of_user(message));
         }
         let error = match self.read_from_any(&password, wanted, numbered).await {
             Ok(read) => {
                 let (account, password) = read?;
-                let DomainConfig { name, controllers, kdc_port, .. } = &self.config;
                 let (_, others) = match kdcs.take().filter(|(at, _)| at.elapsed() < self.times.pause) {
                     Some(known) => kdcs.insert(known),
-                    None => kdcs.insert((Instant::now(), self.located_kdcs(name, controllers, *kdc_port).await)),
+                    None => kdcs.insert((Instant::now(), self.located_kdcs(&self.config.kdcs).await)),
                 };
-                let first = SocketAddr::new(password.controller, *kdc_port);
+                let first = SocketAddr::new(password.controller, self.config.kdcs.kdc_port);
                 let others = others.iter().copied().filter(|other| *other != first);
                 let kdcs = Kdcs::new([first].into_iter().chain(others).collect(), self.times.kdc);
                 return Ok(Secret { asked, account, password, kdcs });
@@ -148,10 +148,10 @@ impl TicketDomain {
         wanted: &SpecAccount,
         numbered: bool,
     ) -> Result<Result<(Account, ManagedPassword), Refusal>, Error> {
-        let named = self.config.controllers.iter().cloned().map(Address::Controller);
+        let named = self.config.kdcs.controllers.iter().cloned().map(Address::Controller);
         let mut addresses: Vec<Address> = named.collect();
         if addresses.is_empty() {
-            addresses.push(Address::Domain(self.config.name.clone()));
+            addresses.push(Address::Domain(self.config.kdcs.name.clone()));
         }
         let mut failed = None;
         for address in addresses {
@@ -161,7 +161,7 @@ impl TicketDomain {
                 read => return read,
             }
         }
-        let none = || Error::NotLocated { domain: self.config.name.clone(), why: "none is configured".to_owned() };
+        let none = || Error::NotLocated { domain: self.config.kdcs.name.clone(), why: "none is configured".to_owned() };
         Err(failed.unwrap_or_else(none))
     }
 
@@ -172,7 +172,7 @@ impl TicketDomain {
         wanted: &SpecAccount,
         numbered: bool,
     ) -> Result<Result<(Account, ManagedPassword), Refusal>, Error> {
-        let name = &self.config.name;
+        let name = &self.config.kdcs.name;
         let mut directory = Directory::connect(Access {
             address,
             resolver: None,
@@ -207,7 +207,7 @@ impl TicketDomain {
     }
 
     /// The KDCs of the configured controllers whose names the DNS resolves, then those that the DNS names.
-    pub async fn located_kdcs(&self, domain: &str, controllers: &[Controller], port: u16) -> Vec<SocketAddr> {
+    pub async fn located_kdcs(&self, domain: &DomainKdcs) -> Vec<SocketAddr> {
         const LIMIT: Duration = Duration::from_secs(2);
         let mut kdcs = Vec::new();
         let mut add = |new: Vec<SocketAddr>| {
@@ -216,13 +216,13 @@ impl TicketDomain {
         };
         // At home, the KDC of the controller that gave the password is enough for a logon.
         let _ = timeout(LIMIT, async {
-            for controller in controllers {
-                let addresses = lookup_host((&*controller.host, port)).await;
+            for controller in &domain.controllers {
+                let addresses = lookup_host((&*controller.host, domain.kdc_port)).await;
                 add(addresses.into_iter().flatten().take(2).collect());
             }
             let servers = self.config.name_servers.clone().or_else(|| NameServers::of_system().ok());
             if let Some(servers) = servers {
-                add(servers.kdcs(domain).await.unwrap_or_default());
+                add(servers.kdcs(&domain.name).await.unwrap_or_default());
             }
         })
         .await;

@@ -15,7 +15,7 @@ use super::{
     controller_failures,
     domain::{OtherRealm, TicketDomain},
 };
-use crate::{api::Refusal, domains::DomainKdcs, limits::MAX_REFERRALS};
+use crate::{api::Refusal, limits::MAX_REFERRALS};
 
 /// Why there is no ticket for a service.
 pub enum ServiceError {
@@ -33,14 +33,14 @@ impl OtherRealm {
         service: &PrincipalName,
         deadline: Instant,
     ) -> Result<Ticket, Refusal> {
-        let DomainKdcs { name, realm, controllers, kdc_port } = &self.domain;
+        let realm = &self.domain.realm;
         let mut known = self.kdcs.lock().await;
         let kdcs = match &*known {
             Some(Ok(kdcs)) => Arc::clone(kdcs),
             Some(Err((since, refusal))) if since.elapsed() < home.times.pause => {
                 return Err(refusal.clone().after(home.times.pause.saturating_sub(since.elapsed())));
             }
-            _ => Arc::new(Kdcs::new(home.located_kdcs(name, controllers, *kdc_port).await, home.times.kdc)),
+            _ => Arc::new(Kdcs::new(home.located_kdcs(&self.domain).await, home.times.kdc)),
         };
         *known = Some(Ok(Arc::clone(&kdcs)));
         drop(known);
@@ -93,7 +93,7 @@ impl TicketDomain {
                 _ if visited.len() > MAX_REFERRALS => {
                     format!("after {MAX_REFERRALS} other realms: the broker asks no more")
                 }
-                None => format!("which `referrals` of {} does not list", self.config.name),
+                None => format!("which `referrals` of {} does not list", self.config.kdcs.name),
                 Some(other) => {
                     visited.push(realm);
                     ticket = other.ticket(self, &ticket, service, deadline).await.map_err(ServiceError::Refused)?;

@@ -1,48 +1,32 @@
 //! The room of a domain: how many requests are given tickets of its accounts at once, and which of those that wait is next.
 //!
 //! Invariants: a namespace takes a place only while it holds fewer than are free, so no namespace has all of them. The waiting namespace with the
-//! fewest places is next, and within it the request that came first. A request that its caller drops leaves the queue. A namespace has at most
-//! [`Room::most`] requests here, so its queue leaves connections to the others.
+//! fewest places is next, and within it the request that came first. A request that its caller drops leaves the queue. A namespace has about
+//! [`Room::most`] requests here at most, so its queue leaves connections to the others.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::{future::ready, sync::Arc, time::Duration};
 
+use gmsa_edge::server::{Place, Places};
 use parking_lot::Mutex;
-use tokio::{
-    sync::oneshot,
-    time::{Instant, timeout_at},
-};
+use tokio::time::Instant;
+
+/// A namespace may take a place while it holds fewer than this many times the free places.
+const SHARE: usize = 1;
 
 /// The requests for tickets of a domain's accounts.
 pub struct Room {
     /// Requests of one namespace, those that wait included.
     most: usize,
-    places: usize,
-    state: Mutex<RoomState>,
-}
-
-struct RoomState {
-    free: usize,
-    namespaces: HashMap<Box<str>, Requests>,
-    arrived: u64,
+    size: usize,
+    places: Arc<Places<Box<str>>>,
     /// How long a request holds its place: an average that follows the last ones.
-    held_for: Duration,
-}
-
-/// The requests of a namespace.
-#[derive(Default)]
-struct Requests {
-    held: usize,
-    waiting: VecDeque<(u64, oneshot::Sender<RoomPlace>)>,
+    held_for: Mutex<Duration>,
 }
 
 /// A request's place, until it is dropped.
 pub struct RoomPlace {
     room: Arc<Room>,
-    namespace: Box<str>,
+    _place: Arc<Place<Box<str>>>,
     since: Instant,
 }
 
@@ -51,14 +35,13 @@ pub struct RoomPlace {
 pub struct Full(pub Duration);
 
 impl Room {
-    pub fn new(places: usize, most: usize) -> Self {
-        let state = RoomState { free: places, namespaces: HashMap::new(), arrived: 0, held_for: Duration::ZERO };
-        Self { most, places, state: Mutex::new(state) }
+    pub fn new(size: usize, most: usize) -> Self {
+        Self { most, size, places: Places::new(size, SHARE, usize::MAX), held_for: Mutex::default() }
     }
 
     /// How many places are taken.
     pub fn taken(&self) -> usize {
-        self.places - self.state.lock().free
+        self.places.held()
     }
 
     /// Waits for a place until `deadline`.
@@ -66,77 +49,25 @@ impl Room {
     /// # Errors
     /// Where the namespace has too many requests here, or no place is free in time.
     pub async fn enter(self: &Arc<Self>, namespace: &str, deadline: Instant) -> Result<RoomPlace, Full> {
-        let place = {
-            let mut state = self.state.lock();
-            let requests = state.namespaces.get_mut(namespace);
-            let waiting = requests.map_or(0, |requests| {
-                requests.waiting.retain(|(_, waiter)| !waiter.is_closed());
-                requests.waiting.len() + requests.held
-            });
-            if waiting >= self.most {
-                return Err(Full(state.expected(self.places)));
-            }
-            let (waiter, place) = oneshot::channel();
-            state.arrived += 1;
-            let number = state.arrived;
-            state.namespaces.entry(namespace.into()).or_default().waiting.push_back((number, waiter));
-            place
-        };
-        self.admit();
-        let expected = || Full(self.state.lock().expected(self.places));
-        timeout_at(deadline, place).await.ok().and_then(Result::ok).ok_or_else(expected)
-    }
-
-    /// Gives free places to requests that wait.
-    fn admit(self: &Arc<Self>) {
-        loop {
-            let next = self.state.lock().take_next();
-            let Some((namespace, waiter)) = next else { return };
-            // A place whose caller has gone is dropped here, and free again.
-            let _ = waiter.send(RoomPlace { room: Arc::clone(self), namespace, since: Instant::now() });
+        let namespace = Box::from(namespace);
+        if self.places.of(&namespace) >= self.most {
+            return Err(Full(self.expected()));
         }
-    }
-}
-
-impl RoomState {
-    /// Takes a place for the request that is next.
-    fn take_next(&mut self) -> Option<(Box<str>, oneshot::Sender<RoomPlace>)> {
-        for requests in self.namespaces.values_mut() {
-            requests.waiting.retain(|(_, waiter)| !waiter.is_closed());
-        }
-        self.namespaces.retain(|_, requests| requests.held > 0 || !requests.waiting.is_empty());
-        let free = self.free;
-        let may_enter = self.namespaces.iter_mut().filter(|(_, requests)| requests.held < free);
-        let waiting = may_enter.filter_map(|(namespace, requests)| {
-            let first = requests.waiting.front()?.0;
-            Some(((requests.held, first), namespace, requests))
-        });
-        let (_, namespace, requests) = waiting.min_by_key(|(order, ..)| *order)?;
-        let (_, waiter) = requests.waiting.pop_front()?;
-        requests.held += 1;
-        self.free -= 1;
-        Some((namespace.clone(), waiter))
+        let place = self.places.place(namespace, ready(Ok(1)), deadline).await.map_err(|_| Full(self.expected()))?;
+        Ok(RoomPlace { room: Arc::clone(self), _place: place, since: Instant::now() })
     }
 
     /// How long a request that comes now is expected to wait.
-    fn expected(&self, places: usize) -> Duration {
-        let waiting: usize = self.namespaces.values().map(|requests| requests.waiting.len()).sum();
-        let rounds = u32::try_from(waiting / places.max(1) + 1).unwrap_or(u32::MAX);
-        self.held_for.saturating_mul(rounds)
+    fn expected(&self) -> Duration {
+        let rounds = u32::try_from(self.places.ready() / self.size.max(1) + 1).unwrap_or(u32::MAX);
+        self.held_for.lock().saturating_mul(rounds)
     }
 }
 
 impl Drop for RoomPlace {
     fn drop(&mut self) {
-        {
-            let mut state = self.room.state.lock();
-            state.free += 1;
-            state.held_for = (state.held_for * 7 + self.since.elapsed()) / 8;
-            if let Some(requests) = state.namespaces.get_mut(&self.namespace) {
-                requests.held -= 1;
-            }
-        }
-        self.room.admit();
+        let mut held_for = self.room.held_for.lock();
+        *held_for = (*held_for * 7 + self.since.elapsed()) / 8;
     }
 }
 
@@ -213,7 +144,7 @@ mod tests {
         assert_eq!(began.elapsed(), Duration::from_secs(10));
         drop(places);
         assert!(enter(&room, "crowd").now_or_never().unwrap().is_ok());
-        assert_eq!((room.taken(), room.state.lock().namespaces.len()), (0, 0));
+        assert_eq!((room.taken(), room.places.of(&Box::from("crowd"))), (0, 0));
     }
 
     #[tokio::test(start_paused = true)]

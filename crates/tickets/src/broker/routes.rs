@@ -26,7 +26,11 @@ use http::{
 };
 use tokio::time::{Instant, timeout};
 
-use super::{Audit, BearerRequest, Broker, too_large};
+use super::{
+    Audit, Broker,
+    token::{self, audience},
+    too_large,
+};
 use crate::{
     api::{Given, KEYTAB_PATH, MAX_REQUEST, MAX_RESPONSE, PATH, Refusal, TicketRequest},
     limits::{BODY_TIMEOUT, LONGEST_RETRY_AFTER, MAX_TOKEN, PAUSE},
@@ -82,8 +86,8 @@ async fn answer(
     let name = requested(&head.headers, body).await?;
     audit.credential_spec = Some(name.clone());
     let place = head.extensions.get::<Arc<Place>>();
-    let asked = BearerRequest { token, verb, source: place.map(|place| place.source()), credential_spec: &name };
-    let caller = broker.caller(&asked, deadline).await?;
+    let source = place.map(|place| place.source().to_string());
+    let caller = token::review(&broker.api, token, source.as_deref(), &audience(verb, &name), deadline).await?;
     audit.caller = Some(caller.clone());
     // From here on its connection does not make room for another one.
     let _busy = place.map(Place::busy);

@@ -35,7 +35,7 @@ async fn a_request_that_has_arrived_when_its_connection_makes_room_is_answered()
 
     let waiting = tokio::spawn({
         let places = Arc::clone(&places);
-        async move { places.place(peer.ip(), ready(Ok(1))).await.is_ok() }
+        async move { places.place(source_of(peer.ip()), ready(Ok(1)), Instant::now() + WAIT_TIMEOUT).await.is_ok() }
     });
     yield_now().await;
     advance(CONTESTED_IDLE).await;

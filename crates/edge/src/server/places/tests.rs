@@ -4,6 +4,7 @@ use futures::{FutureExt, future::pending};
 use tokio::time::advance;
 
 use super::*;
+use crate::limits::WAIT_TIMEOUT;
 
 const MOMENT: Duration = Duration::from_millis(1);
 const WEB: &str = "192.0.2.1";
@@ -19,7 +20,8 @@ impl Places {
 
     fn peeked(self: &Arc<Self>, peer: &str, bytes: impl Future<Output = io::Result<usize>> + 'static) -> Placed {
         let (own, peer) = (Arc::clone(self), peer.parse().unwrap());
-        let mut placed: Placed = Box::pin(async move { own.place(peer, bytes).await });
+        let mut placed: Placed =
+            Box::pin(async move { own.place(source_of(peer), bytes, Instant::now() + WAIT_TIMEOUT).await });
         // Without the budget by which tokio has a task of many polls wait.
         if let Some(place) = tokio::task::coop::unconstrained(&mut placed).now_or_never() {
             return Box::pin(ready(place));
