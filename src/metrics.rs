@@ -66,14 +66,13 @@ impl Metrics {
     /// Registers every metric of the process.
     #[must_use]
     pub fn new() -> (Self, Registry) {
-        let (edge, own, registry) = register(&PROGRAM, |registry| ReviewMetrics::register(registry, PROGRAM.noun));
-        own.show(false);
+        let (edge, own, registry) = register(&PROGRAM, ReviewMetrics::register);
         (Self { edge, own }, registry)
     }
 
     /// Creates every series that a scrape can show, and combinations of labels that none will: for the reference in `docs`.
     pub fn show_all(&self) {
-        self.own.show(true);
+        self.own.show_all();
         self.edge.show_all();
     }
 

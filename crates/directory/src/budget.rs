@@ -59,7 +59,6 @@ impl Budget {
     }
 
     /// The budget of a program that serves, for one account and its password.
-    #[must_use]
     pub fn of_one_account() -> Self {
         let (bytes, time) = ((1 << 20, "1 MiB of answers"), (TIME_OF_ONE_ACCOUNT, "15 s of waiting for answers"));
         Self::new(Most { bytes, time, operation: Duration::from_secs(5) })

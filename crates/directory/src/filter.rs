@@ -1,10 +1,8 @@
 //! Search filters (RFC 4511, 4.5.1.7). They have no text, so nothing in a name from outside can change one.
 
-use crate::{
-    Entry,
-    entry::is_within,
-    ldap::ber::{self, constructed, context, octets},
-};
+use gmsa_kerberos::der::{BOOLEAN, ENUMERATED, application, field, integer, octets, sequence, value};
+
+use crate::{Entry, entry::is_within};
 
 #[derive(Clone, Debug)]
 pub enum LdapFilter {
@@ -20,12 +18,13 @@ impl LdapFilter {
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
+        const PRESENT: u8 = 0x87;
         let all = |filters: &[Self]| filters.iter().map(Self::encode).collect::<Vec<_>>().concat();
         match self {
-            Self::All(filters) => constructed(0, &all(filters)),
-            Self::Any(filters) => constructed(1, &all(filters)),
-            Self::Present(attribute) => context(7, attribute.as_bytes()),
-            Self::Equals(attribute, value) => constructed(3, &[octets(attribute.as_bytes()), octets(value)].concat()),
+            Self::All(filters) => field(0, &all(filters)),
+            Self::Any(filters) => field(1, &all(filters)),
+            Self::Present(attribute) => value(PRESENT, attribute.as_bytes()),
+            Self::Equals(attribute, value) => field(3, &[octets(attribute.as_bytes()), octets(value)].concat()),
         }
     }
 
@@ -85,18 +84,18 @@ impl LdapSearch<'_> {
             SearchScope::Base => 0,
             SearchScope::Subtree => 2,
         };
-        let attributes = self.attributes.iter().map(|name| octets(name.as_bytes())).collect::<Vec<_>>().concat();
+        let attributes: Vec<_> = self.attributes.iter().map(|name| octets(name.as_bytes())).collect();
         let parts = [
             octets(self.base.as_bytes()),
-            ber::enumerated(scope),
-            ber::enumerated(NEVER_DEREFERENCE),
-            ber::integer(0),
-            ber::integer(0),
-            ber::boolean(false),
+            value(ENUMERATED, &[scope]),
+            value(ENUMERATED, &[NEVER_DEREFERENCE]),
+            integer(0),
+            integer(0),
+            value(BOOLEAN, &[0]),
             self.filter.encode(),
-            ber::sequence(&attributes),
+            sequence(&attributes),
         ];
-        ber::application(3, &parts.concat())
+        application(3, &parts.concat())
     }
 }
 

@@ -26,7 +26,6 @@ use crate::{limits::fit, metrics, server::Serving};
 
 /// How the admin port is served: a few probes and a scraper, each with a connection of its own for each request, which it sends
 /// at once. No client keeps a place for long: addresses that flood this port do not delay others. Each connection is one of `files`.
-#[must_use]
 pub fn serving(files: usize) -> Serving {
     let (places, waiting) = fit(64, 1024, files);
     Serving::new(places, waiting, Duration::from_secs(1))
@@ -55,7 +54,6 @@ pub struct Readiness {
 
 impl Readiness {
     /// Ready once every condition holds, until `ending` is cancelled.
-    #[must_use]
     pub fn new(ending: CancellationToken) -> Self {
         Self { obstacles: Vec::new(), ending }
     }

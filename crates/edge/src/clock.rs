@@ -33,7 +33,6 @@ pub struct Moment {
 }
 
 impl Moment {
-    #[must_use]
     pub fn now() -> Self {
         let boot = clock_gettime(ClockId::Boottime);
         let boot = Duration::try_from(boot).unwrap_or_default();
@@ -41,14 +40,12 @@ impl Moment {
     }
 
     /// The time since `earlier`, by the clock that counted most. A clock that was set back counts nothing.
-    #[must_use]
     pub fn longest_since(&self, earlier: &Self) -> Duration {
         let wall = self.wall.duration_since(earlier.wall).unwrap_or_default();
         wall.max(self.boot.saturating_sub(earlier.boot)).max(self.running_since(earlier))
     }
 
     /// The time since `earlier` in which this machine was running. Setting the time of day changes nothing.
-    #[must_use]
     pub fn running_since(&self, earlier: &Self) -> Duration {
         self.monotonic.saturating_duration_since(earlier.monotonic)
     }

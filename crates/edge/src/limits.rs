@@ -9,10 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::telemetry::CRATE;
-
 /// How many connections are served, and how many wait, with so many open files: at least half of them wait.
-#[must_use]
 pub fn fit(served: usize, waiting: usize, files: usize) -> (usize, usize) {
     let served = served.min(files / 2).max(1);
     (served, waiting.min(files.saturating_sub(served)).max(1))
@@ -20,7 +17,6 @@ pub fn fit(served: usize, waiting: usize, files: usize) -> (usize, usize) {
 
 /// How many of these connections, served and waiting, the open files of the process allow besides `own` files, and how many files are for the
 /// admin port. The limit of open files is raised as far as the process may.
-#[must_use]
 pub fn within_files(own: usize, in_memory: (usize, usize)) -> ((usize, usize), usize) {
     let files = raise_limit_of_open_files();
     let [main, admin] = files_for_connections(files, own);
@@ -28,7 +24,10 @@ pub fn within_files(own: usize, in_memory: (usize, usize)) -> ((usize, usize), u
     let (connections, waiting) = fit(served, waiting, main);
     if (connections, waiting) != in_memory {
         tracing::warn!(
-            target: CRATE, files, connections, waiting, "fewer connections than memory has room for: few files may be open"
+            files,
+            connections,
+            waiting,
+            "fewer connections than memory has room for: few files may be open"
         );
     }
     ((connections, waiting), admin)
@@ -49,7 +48,7 @@ pub const OWN_FILES: usize = 64;
 fn raise_limit_of_open_files() -> usize {
     let files = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files }) {
-        tracing::warn!(target: CRATE, %error, "cannot raise the limit of open files");
+        tracing::warn!(%error, "cannot raise the limit of open files");
     }
     getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX)
 }

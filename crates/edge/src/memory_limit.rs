@@ -3,7 +3,6 @@
 use std::{fs, path::Path};
 
 /// The memory limit of the process's control group, in bytes: the smallest on the path to the root. `None` without a limit.
-#[must_use]
 pub fn read() -> Option<usize> {
     read_below(Path::new("/"))
 }

@@ -49,23 +49,16 @@ crate::metrics! {
 }
 
 /// Makes the registry of a program: the metrics here, the program's `own`, and the metrics of the process.
-#[must_use]
-pub fn register<M>(program: &Program, own: impl FnOnce(&mut Registry) -> M) -> (EdgeMetrics, M, Registry) {
+pub fn register<M>(program: &Program, own: impl FnOnce(&mut Registry, &Program) -> M) -> (EdgeMetrics, M, Registry) {
     let mut whole = Registry::default();
     let registry = whole.sub_registry_with_prefix(program.module());
-    let own = own(registry);
-    let metrics = EdgeMetrics::register(registry, program.noun);
-    metrics.show(false);
+    let own = own(registry, program);
+    let metrics = EdgeMetrics::register(registry, program);
     whole.register_collector(Box::new(process::Process));
     (metrics, own, whole)
 }
 
 impl EdgeMetrics {
-    /// Creates every series that a scrape can show: for a reference.
-    pub fn show_all(&self) {
-        self.show(true);
-    }
-
     /// A connection is served until the guard is dropped.
     pub fn connection(&self) -> Counted {
         Counted::new(&self.connections)
@@ -167,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_scraper_gets_the_format_that_it_accepts() {
-        let (metrics, (), registry) = register(&TESTED, |_| ());
+        let (metrics, (), registry) = register(&TESTED, |_, _| ());
         metrics.handshake_failed();
         let read = |accept| {
             let (content_type, text) = negotiate(&registry, accept).unwrap();

@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 
 use crate::{
     server::{for_handshakes, runtime},
-    telemetry::{self, CRATE, Endpoint, Levels, LogFormat, Traces},
+    telemetry::{self, Endpoint, Levels, LogFormat, Traces},
 };
 
 /// A program that serves with this crate.
@@ -26,7 +26,6 @@ pub struct Program {
 
 impl Program {
     /// The name as Rust and Prometheus write it.
-    #[must_use]
     pub fn module(&self) -> String {
         self.name.replace('-', "_")
     }
@@ -46,11 +45,11 @@ impl Program {
         let traces = collector.map(|collector| Traces::start(self, collector, runtime.handle().clone())).transpose();
         let _log = telemetry::init(&self, levels, format, traces.as_ref().ok().and_then(Option::as_ref));
         if let Err(error) = &traces {
-            tracing::error!(target: CRATE, "no traces are exported: {}", chain(error));
+            tracing::error!("no traces are exported: {}", chain(error));
         }
         let ended = runtime.block_on(serve(handshakes.handle().clone()));
         if let Err(error) = &ended {
-            tracing::error!(target: CRATE, "{}", chain(error.as_ref()));
+            tracing::error!("{}", chain(error.as_ref()));
         }
         if let Ok(Some(traces)) = traces {
             traces.shutdown();

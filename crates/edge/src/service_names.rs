@@ -7,7 +7,6 @@ use gmsa_core::credspec::is_dns_subdomain;
 pub struct ServiceNames(pub Vec<String>);
 
 impl ServiceNames {
-    #[must_use]
     pub fn of(service: &str, namespace: &str) -> Self {
         Self(vec![format!("{service}.{namespace}.svc"), format!("{service}.{namespace}"), service.to_owned()])
     }

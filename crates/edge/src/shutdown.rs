@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Program,
     server::{Listener, summarize_log},
-    telemetry::{CRATE, LogLimit},
+    telemetry::LogLimit,
 };
 
 /// The tasks of a process. None of them ends on its own.
@@ -53,7 +53,7 @@ impl Signals {
 }
 
 fn end_at_once() {
-    tracing::warn!(target: CRATE, signal = INTERRUPT, "ended at once by a second signal");
+    tracing::warn!(signal = INTERRUPT, "ended at once by a second signal");
 }
 
 /// Why a program ended other than by its signals.
@@ -102,14 +102,14 @@ impl Bound {
         tasks.spawn(summarize_log(log_limits));
         let mut served = tokio::spawn(listener.serve(router, closing.clone(), drain));
         tokio::select! {
-            signal = signals.next() => tracing::info!(target: CRATE, signal, "ending"),
+            signal = signals.next() => tracing::info!(signal, "ending"),
             _ = tasks.join_next() => return Err(EndError::Task),
             _ = &mut served => return Err(EndError::Listener(program.noun)),
         }
         ending.cancel();
         tokio::select! {
             () = sleep(delay) => {}
-            _ = signals.terminate.recv() => tracing::info!(target: CRATE, signal = TERMINATE, "ending without further delay"),
+            _ = signals.terminate.recv() => tracing::info!(signal = TERMINATE, "ending without further delay"),
             _ = signals.interrupt.recv() => {
                 end_at_once();
                 return Ok(());
@@ -119,7 +119,7 @@ impl Bound {
         tokio::select! {
             dropped = served => {
                 let dropped = dropped.map_err(|error| EndError::Drain(program.noun, error))?;
-                tracing::info!(target: CRATE, dropped_connections = dropped, "ended");
+                tracing::info!(dropped_connections = dropped, "ended");
             }
             _ = signals.interrupt.recv() => end_at_once(),
         }

@@ -29,27 +29,23 @@ pub enum LogFormat {
     Json,
 }
 
-/// The start of the targets of this crate's events. In the log, and in [`Levels`], the name of the program replaces it.
-pub(crate) const CRATE: &str = "gmsa_edge";
+/// The start of the targets of this project's events.
+const OWN: &str = "gmsa";
 
-/// Which events are logged: a level, and others for single modules (`info,gmsa_webhook::tls=debug`).
+/// Which events are logged: a level, and others for single modules (`info,gmsa_edge::tls=debug`).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Levels {
-    /// The program's level. The details of other crates help only their authors.
+    /// The level of this project's events. The details of other projects help only their authors.
     Level(LevelFilter),
     Modules(Targets),
 }
 
 impl Levels {
-    fn targets(self, program: &Program) -> Targets {
-        let module = program.module();
-        let targets = match self {
-            Self::Level(level) => Targets::new().with_default(level.min(LevelFilter::INFO)).with_target(&module, level),
+    fn targets(self) -> Targets {
+        match self {
+            Self::Level(level) => Targets::new().with_default(level.min(LevelFilter::INFO)).with_target(OWN, level),
             Self::Modules(targets) => targets,
-        };
-        let own = |target: &str| Some(format!("{CRATE}{}", target.strip_prefix(&module)?));
-        let of_edge: Vec<_> = targets.iter().filter_map(|(target, level)| Some((own(target)?, level))).collect();
-        targets.with_targets(of_edge)
+        }
     }
 }
 
@@ -79,8 +75,8 @@ impl FromStr for Levels {
 /// Starts logging, and making spans where they are exported. Called once, by a binary, which keeps the guard until it ends:
 /// dropping it writes the lines that wait.
 pub fn init(program: &Program, levels: Levels, format: LogFormat, traces: Option<&Traces>) -> WorkerGuard {
-    let (lines, guard) = layer(program, format, io::stderr);
-    let levels = levels.targets(program).with_target(program.spans, LevelFilter::OFF);
+    let (lines, guard) = layer(format, io::stderr);
+    let levels = levels.targets().with_target(program.spans, LevelFilter::OFF);
     // Each layer has its own filter: a span that no layer wants costs one comparison. A layer of `None` would want them all.
     let mut layers = vec![lines.with_filter(levels).boxed()];
     if let Some(traces) = traces {
@@ -93,13 +89,11 @@ pub fn init(program: &Program, levels: Levels, format: LogFormat, traces: Option
 }
 
 /// A string from outside, fit for a log line: the log escapes it.
-#[must_use]
 pub fn cut(text: &str) -> &str {
     cut_to(text, quote::NAME)
 }
 
 /// A message with several strings from outside, fit for a log line.
-#[must_use]
 pub fn cut_message(text: &str) -> &str {
     cut_to(text, quote::MESSAGE)
 }
@@ -122,20 +116,16 @@ fn cut_to(text: &str, most: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::TESTED;
 
     #[test]
     fn levels_are_read_as_the_go_webhook_reads_them() {
-        let level = |text: &str| Levels::from_str(text).map(|levels| levels.targets(&TESTED).to_string());
+        let level = |text: &str| Levels::from_str(text).map(|levels| levels.targets().to_string());
         assert_eq!(level(""), level("info"));
         assert_eq!(level("WARNING"), level("warn"));
         assert_eq!(level("fatal"), level("error"));
-        assert_eq!(level("debug"), Ok("gmsa_webhook=debug,gmsa_edge=debug,info".to_owned()));
+        assert_eq!(level("debug"), Ok("gmsa=debug,info".to_owned()));
         assert_eq!(level("loud"), Err("expected error, warn, info, debug or trace".to_owned()));
-        assert_eq!(
-            level("info,gmsa_webhook::tls=debug"),
-            Ok("gmsa_webhook::tls=debug,gmsa_edge::tls=debug,info".to_owned())
-        );
+        assert_eq!(level("info,gmsa_edge::tls=debug"), Ok("gmsa_edge::tls=debug,info".to_owned()));
     }
 
     #[test]

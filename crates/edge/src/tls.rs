@@ -56,7 +56,6 @@ const CLOCK_SKEW: Duration = Duration::from_secs(300);
 /// The protocol that a server offers (ALPN): API servers speak it to webhooks.
 const ALPN: &[u8] = b"http/1.1";
 
-#[must_use]
 pub fn crypto_provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }

@@ -69,8 +69,7 @@ fn certificates() -> SelfManagedSettings {
 async fn serve(api: ApiServer, tell: oneshot::Sender<[SocketAddr; 2]>) -> Result<(), EndError> {
     let (signals, ending) = (Signals::install().unwrap(), CancellationToken::new());
     let (mut readiness, mut tasks) = (Readiness::new(ending.clone()), Tasks::new());
-    let (edge, own, registry) = metrics::register(&PROGRAM, |registry| TicketMetrics::register(registry, PROGRAM.noun));
-    own.show(false);
+    let (edge, own, registry) = metrics::register(&PROGRAM, TicketMetrics::register);
 
     let (served, ready) = (Served::new(edge.clone()), readiness.expect("no certificate to serve with yet"));
     let clock = Arc::new(Moment::now);
@@ -186,7 +185,7 @@ async fn the_next_authority_is_in_the_secret_before_it_signs() {
     let mut known = Vec::new();
     // Two thirds of a life are over after 20 days.
     for (day, authorities, signs) in [(0, 1, 0), (19, 1, 0), (21, 2, 0), (25, 2, 0), (27, 2, 1), (29, 2, 1)] {
-        let (metrics, ..) = metrics::register(&PROGRAM, |registry| TicketMetrics::register(registry, PROGRAM.noun));
+        let (metrics, ..) = metrics::register(&PROGRAM, TicketMetrics::register);
         let (served, clock) = (Served::new(metrics.clone()), Arc::new(move || begin + day * DAY));
         let read = api.count(Verb::Get, "/tls");
         let managed = SelfManaged::new(Arc::clone(&connected), certificates(), served.clone(), clock, metrics, || {});

@@ -1,15 +1,18 @@
-//! DER as Kerberos uses it (ITU-T X.690; RFC 4120, appendix A).
+//! DER as Kerberos uses it (ITU-T X.690; RFC 4120, appendix A), and what LDAP needs of BER (RFC 4511, 5.1): definite lengths only.
 //!
 //! Invariants: reading borrows from the message, whose length bounds every other one; nothing recurses. No secret is written.
 
 use time::{Date, Month, Time, UtcDateTime};
 
-const INTEGER: u8 = 0x02;
+pub const BOOLEAN: u8 = 0x01;
+pub const INTEGER: u8 = 0x02;
 const BITS: u8 = 0x03;
-const OCTETS: u8 = 0x04;
+pub const OCTETS: u8 = 0x04;
+pub const ENUMERATED: u8 = 0x0A;
 pub const STRING: u8 = 0x1B;
 const TIME: u8 = 0x18;
 pub const SEQUENCE: u8 = 0x30;
+pub const SET: u8 = 0x31;
 const CONTEXT: u8 = 0xA0;
 const APPLICATION: u8 = 0x60;
 
@@ -71,6 +74,28 @@ pub fn time(at: UtcDateTime) -> Vec<u8> {
     value(TIME, text.as_bytes())
 }
 
+/// The content of an integer.
+pub fn number(bytes: &[u8]) -> Option<i64> {
+    let sign = if bytes.first()? & 0x80 == 0 { 0 } else { -1 };
+    (bytes.len() <= 8).then(|| bytes.iter().fold(sign, |all, byte| all << 8 | i64::from(*byte)))
+}
+
+/// The tag of a value and the lengths of its header and its content; `None` if more bytes are needed.
+///
+/// # Errors
+/// If the length is indefinite or longer than four bytes, or the tag longer than one byte: neither protocol has such values.
+pub fn header(bytes: &[u8]) -> Result<Option<(u8, usize, usize)>, ()> {
+    let [tag, first, rest @ ..] = bytes else { return Ok(None) };
+    let count = match *first {
+        _ if tag & 0x1F == 0x1F => return Err(()),
+        0..=0x7F => return Ok(Some((*tag, 2, usize::from(*first)))),
+        0x81..=0x84 => usize::from(first & 0x7F),
+        _ => return Err(()),
+    };
+    let length = rest.get(..count).map(|length| length.iter().fold(0, |all, byte| all << 8 | usize::from(*byte)));
+    Ok(length.map(|length| (*tag, 2 + count, length)))
+}
+
 /// Bytes that are read from the start to the end.
 #[derive(Clone, Copy, Debug)]
 pub struct DerReader<'b>(pub &'b [u8]);
@@ -80,29 +105,23 @@ impl<'b> DerReader<'b> {
         self.0.is_empty()
     }
 
-    /// The next value: its tag, its content, and both as they are encoded.
-    fn split(self) -> Option<(u8, &'b [u8], &'b [u8], Self)> {
-        let [tag, first, rest @ ..] = self.0 else { return None };
-        // No type of Kerberos has a tag of several bytes, and DER no indefinite length.
-        let count = match *first {
-            0..=0x7F => 0,
-            0x81..=0x84 => usize::from(first & 0x7F),
-            _ => return None,
-        };
-        let (length, rest) = rest.split_at_checked(count)?;
-        let length = if count == 0 {
-            usize::from(*first)
-        } else {
-            length.iter().fold(0, |all, byte| all << 8 | usize::from(*byte))
-        };
-        let (content, rest) = rest.split_at_checked(length)?;
-        let whole = self.0.get(..self.0.len() - rest.len())?;
-        (tag & 0x1F != 0x1F).then_some((*tag, content, whole, Self(rest)))
+    /// The next value: its tag, its content, and what follows it.
+    fn split(self) -> Option<(u8, &'b [u8], Self)> {
+        let (tag, header, length) = header(self.0).ok()??;
+        let (content, rest) = self.0.get(header..)?.split_at_checked(length)?;
+        Some((tag, content, Self(rest)))
+    }
+
+    /// The next value, with its tag.
+    pub fn any(&mut self) -> Option<(u8, &'b [u8])> {
+        let (tag, content, rest) = self.split()?;
+        *self = rest;
+        Some((tag, content))
     }
 
     /// The content of the next value, which must have this tag.
     pub fn read(&mut self, tag: u8) -> Option<&'b [u8]> {
-        let (found, content, _, rest) = self.split()?;
+        let (found, content, rest) = self.split()?;
         *self = if found == tag { rest } else { return None };
         Some(content)
     }
@@ -110,7 +129,7 @@ impl<'b> DerReader<'b> {
     /// The next field with this number; fields with lower numbers are skipped.
     pub fn field(&mut self, number: u8) -> Option<Self> {
         loop {
-            let (found, content, _, rest) = self.split()?;
+            let (found, content, rest) = self.split()?;
             if !(CONTEXT..=CONTEXT | number).contains(&found) {
                 return None;
             }
@@ -136,23 +155,20 @@ impl<'b> DerReader<'b> {
         Self(self.only(APPLICATION | number)?).sequence()
     }
 
-    /// The values of the only one, a sequence of sequences.
-    pub fn each(self) -> Option<impl Iterator<Item = Option<Self>>> {
-        let mut rest = self.sequence()?;
-        Some(std::iter::from_fn(move || {
-            (!rest.is_empty()).then(|| {
-                let next = rest.read(SEQUENCE).map(Self);
+    /// The values, each of which is a sequence; `None` for one that is broken.
+    pub fn sequences(mut self) -> impl Iterator<Item = Option<Self>> {
+        std::iter::from_fn(move || {
+            (!self.is_empty()).then(|| {
+                let next = self.read(SEQUENCE).map(Self);
                 // Bytes after a broken value are not read.
-                rest = if next.is_some() { rest } else { Self(&[]) };
+                self = if next.is_some() { self } else { Self(&[]) };
                 next
             })
-        }))
+        })
     }
 
     pub fn integer(self) -> Option<i64> {
-        let bytes = self.only(INTEGER).filter(|bytes| (1..=8).contains(&bytes.len()))?;
-        let sign = if bytes.first()? & 0x80 == 0 { 0 } else { -1 };
-        Some(bytes.iter().fold(sign, |all, byte| all << 8 | i64::from(*byte)))
+        number(self.only(INTEGER)?)
     }
 
     pub fn octets(self) -> Option<&'b [u8]> {
@@ -219,6 +235,12 @@ mod tests {
         ] {
             assert!(DerReader(bytes).sequence().is_none(), "{bytes:?}");
         }
+        assert_eq!(header(&[0x30, 0x80]), Err(()));
+        assert_eq!(header(&[0x30, 0x85, 0, 0, 0, 0, 1]), Err(()));
+        assert_eq!(header(&[0x3F, 0x81, 1]), Err(()));
+        assert_eq!(header(&[0x30]), Ok(None));
+        assert_eq!(header(&[0x30, 0x82, 1]), Ok(None));
+        assert_eq!(header(&[0x30, 0x82, 1, 2]), Ok(Some((0x30, 4, 0x102))));
     }
 
     #[test]

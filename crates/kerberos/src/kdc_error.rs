@@ -146,10 +146,10 @@ fn status(data: DerReader<'_>) -> Option<u32> {
 /// The AES entries of `ETYPE-INFO2` in `METHOD-DATA` (RFC 4120, 5.2.7.5). `None` without `ETYPE-INFO2`.
 pub(crate) fn etype_info2(method_data: DerReader<'_>) -> Option<Result<Vec<EtypeInfo2Entry>, Error>> {
     const PA_ETYPE_INFO2: i64 = 19;
-    let entries = method_data.each()?.find_map(|pa_data| {
+    let entries = method_data.sequence()?.sequences().find_map(|pa_data| {
         let mut pa_data = pa_data?;
         let is_etype_info2 = pa_data.field(1)?.integer()? == PA_ETYPE_INFO2;
-        DerReader(pa_data.field(2)?.octets()?).each().filter(|_| is_etype_info2)
+        DerReader(pa_data.field(2)?.octets()?).sequence().map(DerReader::sequences).filter(|_| is_etype_info2)
     })?;
     let read = |entry: Option<_>| entry.and_then(etype_info2_entry).unwrap_or(Err(Error::Malformed("ETYPE-INFO2")));
     Some(entries.map(read).filter_map(Result::transpose).collect())

@@ -288,7 +288,7 @@ fn encoded(name: &str) -> Vec<u8> {
 fn asked(mut request: DerReader<'_>) -> Asked<'_> {
     assert_eq!(request.field(1).unwrap().integer(), Some(PVNO));
     let padata = request.field(3).map(|proofs| {
-        let mut padata = proofs.each().unwrap().next().unwrap().unwrap();
+        let mut padata = proofs.sequence().unwrap().sequences().next().unwrap().unwrap();
         (padata.field(1).unwrap().integer().unwrap(), padata.field(2).unwrap().octets().unwrap())
     });
     let body = request.field(4).unwrap();

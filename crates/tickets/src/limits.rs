@@ -102,7 +102,6 @@ impl BrokerLimits {
     /// | the program, and what the allocator holds | | 5.0 |
     ///
     /// With more than seven domains, or less than 128 MiB, each part borrows from parts that are not full.
-    #[must_use]
     pub fn of_memory(bytes: usize) -> Self {
         let bytes = bytes.clamp(*USEFUL.start(), *USEFUL.end());
         Self {
@@ -113,19 +112,16 @@ impl BrokerLimits {
     }
 
     /// The files that requests may have open for this many domains: each has one connection, to a controller or a KDC, or it looks up an address.
-    #[must_use]
     pub fn files(self, domains: usize) -> usize {
         domains * self.of_domain(domains)
     }
 
     /// The requests of one namespace that are given tickets of a domain or wait for them: half of the connections. Over it, a request is answered with 503.
-    #[must_use]
     pub fn of_namespace(self) -> usize {
         (self.connections / 2).max(1)
     }
 
     /// The share of each domain in the requests that are given tickets, at least two: one whose controllers are silent cannot use up the rest.
-    #[must_use]
     pub fn of_domain(self, domains: usize) -> usize {
         (self.tickets / domains.max(1)).max(2)
     }

@@ -7,12 +7,9 @@ use std::time::Duration;
 
 use gmsa_core::word_enum;
 use gmsa_edge::metrics::absent;
-use prometheus_client::{
-    metrics::{counter::Counter, family::Family, histogram::Histogram},
-    registry::Registry,
-};
+use prometheus_client::metrics::{counter::Counter, family::Family, histogram::Histogram};
 
-use crate::{PROGRAM, api::every_reason};
+use crate::api::every_reason;
 
 /// Seconds: from an answer without a controller to the longest request.
 const BUCKETS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 10.0, 25.0];
@@ -41,7 +38,8 @@ gmsa_edge::labels! {
 }
 
 gmsa_edge::metrics! {
-    struct TicketMetrics {
+    /// The metrics of tickets and keytabs. Clones record into the same metrics.
+    pub struct BrokerMetrics {
         keytabs: Family<NamespaceLabel, Counter> = "keytabs", "Keytabs given, by the namespace of the pod";
         requests: Family<RequestLabel, Counter> =
             "requests", "Requests for tickets or keytabs, by outcome: given, or the rule of the refusal";
@@ -53,33 +51,17 @@ gmsa_edge::metrics! {
     }
 }
 
-/// The handles to record with. Clones record into the same metrics.
-#[derive(Clone, Debug)]
-pub struct BrokerMetrics(TicketMetrics);
-
 impl BrokerMetrics {
-    /// Registers the metrics of tickets.
-    pub fn register(registry: &mut Registry) -> Self {
-        let metrics = TicketMetrics::register(registry, PROGRAM.noun);
-        metrics.show(false);
-        Self(metrics)
-    }
-
-    /// Creates every series that a scrape can show: for a reference.
-    pub fn show_all(&self) {
-        self.0.show(true);
-    }
-
     /// A request was answered: with what it asked for, or with this reason.
     pub fn request(&self, refused: Option<&'static str>, duration: Duration) {
-        self.0.requests.get_or_create(&RequestLabel { outcome: refused.unwrap_or(GIVEN) }).inc();
+        self.requests.get_or_create(&RequestLabel { outcome: refused.unwrap_or(GIVEN) }).inc();
         let outcome = if refused.is_some() { "refused" } else { GIVEN };
-        self.0.durations.get_or_create(&StageLabel { outcome }).observe(duration.as_secs_f64());
+        self.durations.get_or_create(&StageLabel { outcome }).observe(duration.as_secs_f64());
     }
 
     /// A pod of this namespace was given a keytab.
     pub fn keytab(&self, namespace: &str) {
-        self.0.keytabs.get_or_create(&NamespaceLabel { pod_namespace: namespace.to_owned() }).inc();
+        self.keytabs.get_or_create(&NamespaceLabel { pod_namespace: namespace.to_owned() }).inc();
     }
 
     /// A controller was asked, with this result.
@@ -88,7 +70,7 @@ impl BrokerMetrics {
     /// That of the result.
     pub fn exchange<T, E>(&self, kind: Exchange, result: Result<T, E>) -> Result<T, E> {
         let outcome = if result.is_ok() { "done" } else { "failed" };
-        self.0.exchanges.get_or_create(&ExchangeLabels { kind: kind.as_str(), outcome }).inc();
+        self.exchanges.get_or_create(&ExchangeLabels { kind: kind.as_str(), outcome }).inc();
         result
     }
 }

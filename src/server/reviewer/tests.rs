@@ -151,7 +151,7 @@ impl Write for Written {
 fn written(format: LogFormat, events: impl FnOnce()) -> String {
     let log = Written::default();
     let opened = log.clone();
-    let (layer, guard) = telemetry::layer(&PROGRAM, format, move || opened.clone());
+    let (layer, guard) = telemetry::layer(format, move || opened.clone());
     dispatcher::with_default(&Dispatch::from(registry().with(layer)), events);
     drop(guard);
     String::from_utf8(mem::take(&mut log.0.lock().unwrap())).unwrap()

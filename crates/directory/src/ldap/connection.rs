@@ -6,6 +6,7 @@
 
 use std::{io, net::IpAddr, path::Path, sync::Arc};
 
+use gmsa_kerberos::der::{SEQUENCE, header};
 use rustls::{
     ClientConfig, RootCertStore,
     crypto::ring,
@@ -19,10 +20,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 use webpki::EndEntityCert;
 use zeroize::{Zeroize as _, Zeroizing};
 
-use super::{
-    ber,
-    message::{self, Control, Ending, FoundEntry, LdapAnswer},
-};
+use super::message::{self, Control, Ending, FoundEntry, LdapAnswer};
 use crate::{
     Budget, Credentials, Entry, Error, NameServers,
     address::{Controller, Transport},
@@ -342,14 +340,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
         // Small messages, such as the one with a password, never move in memory while they grow.
         self.received.reserve(16 << 10);
         loop {
-            match ber::header(&self.received) {
-                Ok(Some((ber::SEQUENCE, header, length))) if header + length <= MAX_MESSAGE => {
+            match header(&self.received) {
+                Ok(Some((SEQUENCE, header, length))) if header + length <= MAX_MESSAGE => {
                     self.budget.fits(&self.address, header + length)?;
                     if self.received.len() >= header + length {
                         return Ok(header + length);
                     }
                 }
-                Ok(Some((ber::SEQUENCE, ..))) => return Err(Error::TooMuch(self.address.clone(), "8 MiB at once")),
+                Ok(Some((SEQUENCE, ..))) => return Err(Error::TooMuch(self.address.clone(), "8 MiB at once")),
                 Ok(None) => {}
                 Ok(Some(_)) | Err(()) => return Err(Error::Malformed(self.address.clone())),
             }
@@ -382,7 +380,13 @@ mod tests {
     use tokio::io::{DuplexStream, ReadBuf, duplex};
 
     use super::*;
-    use crate::{LdapFilter, ldap::ber::*};
+    use gmsa_kerberos::der::{ENUMERATED, SET, application, field, integer, octets, value};
+
+    use crate::LdapFilter;
+
+    fn sequence(content: &[u8]) -> Vec<u8> {
+        value(SEQUENCE, content)
+    }
 
     /// A server that sends this, over and over where `endless`, and then nothing. What it was sent comes back.
     fn server(sends: Vec<u8>, endless: bool) -> (LdapConnection<DuplexStream>, tokio::task::JoinHandle<Vec<u8>>) {
@@ -397,16 +401,16 @@ mod tests {
     }
 
     fn message(number: u32, operation: &[u8]) -> Vec<u8> {
-        sequence(&[integer(number).as_slice(), operation].concat())
+        sequence(&[integer(number.into()).as_slice(), operation].concat())
     }
 
     /// The end of an operation, with this tag.
     fn ending(tag: u8, code: u8, text: &str) -> Vec<u8> {
-        application(tag, &[enumerated(code), octets(b""), octets(text.as_bytes())].concat())
+        application(tag, &[value(ENUMERATED, &[code]), octets(b""), octets(text.as_bytes())].concat())
     }
 
-    fn entry(name: &str, value: &[u8]) -> Vec<u8> {
-        let attribute = sequence(&[octets(b"cn"), set(&octets(value))].concat());
+    fn entry(name: &str, content: &[u8]) -> Vec<u8> {
+        let attribute = sequence(&[octets(b"cn"), value(SET, &octets(content))].concat());
         application(4, &[octets(name.as_bytes()), sequence(&attribute)].concat())
     }
 
@@ -453,7 +457,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_takes_more_memory_than_bytes_costs_more() {
         // Values without a byte of their own.
-        let attribute = sequence(&[octets(b"cn"), set(&octets(b"").repeat(1 << 20))].concat());
+        let attribute = sequence(&[octets(b"cn"), value(SET, &octets(b"").repeat(1 << 20))].concat());
         let large = message(1, &application(4, &[octets(b"CN=a"), sequence(&attribute)].concat()));
         assert_eq!(searched(large, true).await, Err(EXHAUSTED.to_owned()));
     }
@@ -484,7 +488,7 @@ mod tests {
     async fn pages_without_an_end_are_an_error() {
         let cookie = sequence(&[integer(0), octets(b"more")].concat());
         let control = sequence(&[octets(b"1.2.840.113556.1.4.319"), octets(&cookie)].concat());
-        let page = |number| message(number, &[ending(DONE, 0, ""), constructed(0, &control)].concat());
+        let page = |number| message(number, &[ending(DONE, 0, ""), field(0, &control)].concat());
         let pages: Vec<u8> = (1..200).flat_map(page).collect();
         assert_eq!(searched(pages, false).await, Err("ldaps://dc1 answers with more than 64 MiB".to_owned()));
     }
@@ -531,7 +535,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_not_ldap_is_an_error() {
         let malformed = Err("ldaps://dc1 sends an answer that is not LDAP".to_owned());
-        let extended = application(24, &[enumerated(0), octets(b""), octets(b"")].concat());
+        let extended = application(24, &[value(ENUMERATED, &[0]), octets(b""), octets(b"")].concat());
         for sends in [
             b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
             vec![0x30, 0x80, 0, 0],
@@ -621,7 +625,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn tls_begins_right_after_the_answer_or_not_at_all() {
         const EXTENDED: u8 = 24;
-        let asked = message(1, &application(23, &context(0, b"1.3.6.1.4.1.1466.20037")));
+        let asked = message(1, &application(23, &value(0x80, b"1.3.6.1.4.1.1466.20037")));
         let started = |sends: Vec<u8>| async move {
             let (connection, server) = server(sends, false);
             let error = connection.start_tls().await.map(drop).map_err(|error| error.to_string());

@@ -3,9 +3,12 @@
 //! Pure. Invariants: what is read borrows from the message; what is wrong in it is an error, never a panic.
 
 use gmsa_core::quote::cut;
+use gmsa_kerberos::der::{
+    self, BOOLEAN, DerReader, ENUMERATED, INTEGER, OCTETS, SEQUENCE, SET, application, field, integer, octets,
+    sequence, value,
+};
 use zeroize::Zeroizing;
 
-use super::ber::{self, BerReader, SEQUENCE, SET, boolean, context, integer, octets, sequence, value};
 use crate::{Entry, entry::MAX_TEXT};
 
 /// Upgrades to TLS (RFC 4511, 4.14).
@@ -14,6 +17,9 @@ const START_TLS: &str = "1.3.6.1.4.1.1466.20037";
 const PAGED: &str = "1.2.840.113556.1.4.319";
 /// Names with the GUID and the SID of their object ([MS-ADTS] 3.1.1.3.4.1.5).
 const EXTENDED_NAMES: &str = "1.2.840.113556.1.4.529";
+
+/// The tag of a primitive value with the number 0 in a choice or a sequence.
+const PRIMITIVE: u8 = 0x80;
 
 /// An extension of a request (a control).
 pub enum Control<'c> {
@@ -25,34 +31,31 @@ pub enum Control<'c> {
 impl Control<'_> {
     fn encode(&self) -> Vec<u8> {
         let (name, content) = match self {
-            Self::Page(size, cookie) => (PAGED, [integer(*size), octets(cookie)].concat()),
-            Self::ExtendedNames => (EXTENDED_NAMES, integer(1)),
+            Self::Page(size, cookie) => (PAGED, vec![integer((*size).into()), octets(cookie)]),
+            Self::ExtendedNames => (EXTENDED_NAMES, vec![integer(1)]),
         };
-        sequence(&[octets(name.as_bytes()), boolean(true), octets(&sequence(&content))].concat())
+        sequence(&[octets(name.as_bytes()), value(BOOLEAN, &[0xFF]), octets(&sequence(&content))])
     }
 }
 
 /// A request with its number.
 pub fn request(number: u32, operation: &[u8], controls: &[Control<'_>]) -> Vec<u8> {
-    let mut content = integer(number);
-    content.extend(operation);
-    if !controls.is_empty() {
-        content.extend(value(0xA0, &controls.iter().map(Control::encode).collect::<Vec<_>>().concat()));
-    }
-    sequence(&content)
+    let controls: Vec<u8> = controls.iter().flat_map(Control::encode).collect();
+    let controls = if controls.is_empty() { controls } else { field(0, &controls) };
+    value(SEQUENCE, &Zeroizing::new([&integer(number.into()), operation, &controls].concat()))
 }
 
 /// A simple bind, whole: the only request with a secret in it, so it is made in memory that is wiped.
 pub fn bind(number: u32, user: &str, password: &str) -> Zeroizing<Vec<u8>> {
-    const LDAP_3: u32 = 3;
-    let password = Zeroizing::new(context(0, password.as_bytes()));
+    const LDAP_3: i64 = 3;
+    let password = Zeroizing::new(value(PRIMITIVE, password.as_bytes()));
     let content = Zeroizing::new([integer(LDAP_3).as_slice(), &octets(user.as_bytes()), &password].concat());
-    let operation = Zeroizing::new(ber::application(0, &content));
+    let operation = Zeroizing::new(application(0, &content));
     Zeroizing::new(request(number, &operation, &[]))
 }
 
 pub fn start_tls() -> Vec<u8> {
-    ber::application(23, &context(0, START_TLS.as_bytes()))
+    application(23, &value(PRIMITIVE, START_TLS.as_bytes()))
 }
 
 /// How an operation ended.
@@ -77,24 +80,14 @@ pub enum LdapAnswer<'m> {
 #[derive(Debug)]
 pub struct FoundEntry<'m> {
     name: &'m [u8],
-    attributes: BerReader<'m>,
+    attributes: DerReader<'m>,
 }
 
 impl<'m> FoundEntry<'m> {
     /// Each attribute, and its values; `None` where it is broken.
-    fn attributes(&self) -> impl Iterator<Item = Option<(&'m [u8], BerReader<'m>)>> {
-        let mut rest = self.attributes;
-        std::iter::from_fn(move || {
-            (!rest.is_empty()).then(|| {
-                let mut one = rest.within(SEQUENCE);
-                // Nothing after a malformed element is read.
-                if one.is_none() {
-                    rest = BerReader(&[]);
-                }
-                let one = one.as_mut()?;
-                Some((one.octets()?, one.within(SET)?))
-            })
-        })
+    fn attributes(&self) -> impl Iterator<Item = Option<(&'m [u8], DerReader<'m>)>> {
+        let attribute = |mut one: DerReader<'m>| Some((one.read(OCTETS)?, DerReader(one.read(SET)?)));
+        self.attributes.sequences().map(move |one| one.and_then(attribute))
     }
 
     /// The first value of an attribute, which is not copied, or an empty one; `None` where it is broken.
@@ -102,7 +95,7 @@ impl<'m> FoundEntry<'m> {
         for found in self.attributes() {
             let (name, mut values) = found?;
             if name.eq_ignore_ascii_case(attribute.as_bytes()) {
-                return Some(values.octets().unwrap_or_default());
+                return Some(values.read(OCTETS).unwrap_or_default());
             }
         }
         Some(&[])
@@ -118,7 +111,7 @@ impl<'m> FoundEntry<'m> {
             let (_, mut values) = found?;
             cost += ITEM;
             while !values.is_empty() {
-                values.octets()?;
+                values.read(OCTETS)?;
                 cost += ITEM;
             }
         }
@@ -133,7 +126,7 @@ impl<'m> FoundEntry<'m> {
             let name = str::from_utf8(name).ok()?.to_ascii_lowercase();
             let mut own = Vec::new();
             while !values.is_empty() {
-                own.push(values.octets()?.to_vec());
+                own.push(values.read(OCTETS)?.to_vec());
             }
             entry.attributes.insert(name, own);
         }
@@ -146,37 +139,43 @@ pub fn read(message: &[u8]) -> Option<(u32, LdapAnswer<'_>)> {
     const ENTRY: u8 = 0x64;
     const REFERENCE: u8 = 0x73;
     const ENDINGS: [u8; 4] = [0x61, 0x65, 0x69, 0x78];
-    let mut outer = BerReader(message);
-    let mut message = outer.within(SEQUENCE)?;
-    let number = message.integer()?;
-    let (tag, content) = message.next()?;
-    let mut content = BerReader(content);
+    let mut message = DerReader(message).sequence()?;
+    let request = number(message.read(INTEGER)?)?;
+    let (tag, content) = message.any()?;
+    let mut content = DerReader(content);
     let answer = match tag {
-        ENTRY => LdapAnswer::Entry(FoundEntry { name: content.octets()?, attributes: content.within(SEQUENCE)? }),
+        ENTRY => {
+            let (name, attributes) = (content.read(OCTETS)?, DerReader(content.read(SEQUENCE)?));
+            LdapAnswer::Entry(FoundEntry { name, attributes })
+        }
         REFERENCE => LdapAnswer::Reference,
         tag if ENDINGS.contains(&tag) => {
-            let code = content.enumerated()?;
-            let _matched = content.octets()?;
-            let message_of = String::from_utf8_lossy(content.octets()?).into_owned();
+            let code = number(content.read(ENUMERATED)?)?;
+            let _matched = content.read(OCTETS)?;
+            let message_of = String::from_utf8_lossy(content.read(OCTETS)?).into_owned();
             LdapAnswer::Done(Ending { code, message: message_of }, next_page(message).unwrap_or_default())
         }
         _ => return None,
     };
-    Some((number, answer))
+    Some((request, answer))
+}
+
+/// A number that is not negative.
+fn number(content: &[u8]) -> Option<u32> {
+    u32::try_from(der::number(content)?).ok()
 }
 
 /// The cookie of the control of pages.
-fn next_page(mut message: BerReader<'_>) -> Option<&[u8]> {
+fn next_page(mut message: DerReader<'_>) -> Option<&[u8]> {
     const CONTROLS: u8 = 0xA0;
-    let mut controls = message.within(CONTROLS)?;
-    while !controls.is_empty() {
-        let mut control = controls.within(SEQUENCE)?;
-        let is_paged = control.octets()? == PAGED.as_bytes();
-        while let Some((tag, content)) = control.next() {
-            if is_paged && tag == 0x04 {
-                let mut content = BerReader(content).within(SEQUENCE)?;
-                let _estimate = content.integer()?;
-                return content.octets();
+    for control in DerReader(message.read(CONTROLS)?).sequences() {
+        let mut control = control?;
+        let is_paged = control.read(OCTETS)? == PAGED.as_bytes();
+        while let Some((tag, content)) = control.any() {
+            if is_paged && tag == OCTETS {
+                let mut content = DerReader(content).sequence()?;
+                let _estimate = content.read(INTEGER)?;
+                return content.read(OCTETS);
             }
         }
     }

@@ -21,8 +21,7 @@ use prometheus_client::{
 };
 use tokio::time::Instant;
 
-/// A type of metrics: `field: Type = "name", "help";`, with a value where the type's default will not do. It gets `register`, which
-/// registers them into a registry, `{noun}` in a help text being the program's, and `show`, which creates their series.
+/// A type of metrics: `field: Type = "name", "help";`, with a value where the type's default will not do. `{noun}` in a help text is the program's.
 #[macro_export]
 macro_rules! metrics {
     ($(#[$about:meta])* $visibility:vis struct $metrics:ident {
@@ -35,15 +34,17 @@ macro_rules! metrics {
         }
 
         impl $metrics {
-            fn register(registry: &mut ::prometheus_client::registry::Registry, noun: &str) -> Self {
+            /// Registers the metrics of a program, with the series that are there from the start.
+            pub fn register(registry: &mut ::prometheus_client::registry::Registry, program: &$crate::Program) -> Self {
                 $(let $field: $type = $crate::metrics!(@first $($metric,)? Default::default());
-                registry.register($name, $help.replace("{noun}", noun), $field.clone());)+
+                registry.register($name, $help.replace("{noun}", program.noun), $field.clone());
+                $crate::metrics::Show::show(&$field, false);)+
                 Self { $($field,)+ }
             }
 
-            /// Creates the series that are there from the start, or all of them.
-            fn show(&self, all: bool) {
-                $($crate::metrics::Show::show(&self.$field, all);)+
+            /// Creates every series that a scrape can show, and combinations of labels that none will: for a reference.
+            pub fn show_all(&self) {
+                $($crate::metrics::Show::show(&self.$field, true);)+
             }
         }
     };

@@ -87,7 +87,6 @@ pub struct Serving {
 
 impl Serving {
     /// Without TLS and without metrics; each answer closes its connection.
-    #[must_use]
     pub fn new(places: usize, waiting: usize, idle: Duration) -> Self {
         let (ending, fault) = (CancellationToken::new(), Arc::default());
         Self { tls: None, clients: None, places, waiting, idle, keeps_decided: false, metrics: None, ending, fault }

@@ -41,7 +41,6 @@ pub struct Handshakes {
 
 impl Handshakes {
     /// Handshakes that are computed on the blocking threads of this runtime.
-    #[must_use]
     pub fn new(tls: Arc<ServerConfig>, threads: Handle) -> Self {
         // A connection that waits for a turn has a place, so their number is bounded.
         let turns = Places::new(HANDSHAKES_PER_CORE * serving_threads(), SHARE, usize::MAX);

@@ -87,7 +87,6 @@ impl Listener {
     }
 
     /// The address that is bound, with the port that the system chose where 0 was asked for.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -324,7 +324,6 @@ pub struct Place<S: Source = IpAddr> {
 
 impl<S: Source> Place<S> {
     /// Where the connection comes from: an IPv4 address, or an IPv6 network of 64 bits.
-    #[must_use]
     pub fn source(&self) -> S {
         self.source.clone()
     }

@@ -12,7 +12,6 @@ use tokio::runtime::{Builder, Runtime};
 pub const MAX_THREADS: usize = 4;
 
 /// How many threads serve connections: one for each core that the process may use, at most 4.
-#[must_use]
 pub fn serving_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS)
 }

@@ -15,13 +15,13 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use tracing::{Event, Subscriber, field::Field, level_filters::LevelFilter, subscriber};
+use tracing::{Subscriber, field::Field, level_filters::LevelFilter, subscriber};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{
     Layer,
     field::MakeExt as _,
     fmt::{
-        FmtContext, FormatEvent, FormatFields, MakeWriter,
+        MakeWriter,
         format::{Writer, debug_fn},
     },
     layer::SubscriberExt as _,
@@ -29,8 +29,7 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-use super::{CRATE, LogFormat, cut_to};
-use crate::Program;
+use super::{LogFormat, cut_to};
 
 /// The most lines that wait to be written: with [`LONGEST`], at most 4 MiB.
 pub const LINES: usize = 1024;
@@ -42,26 +41,19 @@ pub const LONGEST: usize = 4096;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A layer that writes events to what `open` gives, by a thread of its own.
-pub fn layer<S, W, F>(program: &Program, format: LogFormat, open: F) -> (Box<dyn Layer<S> + Send + Sync>, WorkerGuard)
+pub fn layer<S, W, F>(format: LogFormat, open: F) -> (Box<dyn Layer<S> + Send + Sync>, WorkerGuard)
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     W: Write + Send + 'static,
     F: Fn() -> W + Clone + Send + Sync + 'static,
 {
-    let (dropped, module) = (Arc::new(OnceLock::new()), program.module());
-    let out = Out {
-        buffer: BufWriter::new(open()),
-        open,
-        module: module.clone(),
-        format,
-        dropped: Arc::clone(&dropped),
-        reported: 0,
-        since_report: 0,
-    };
+    let dropped = Arc::new(OnceLock::new());
+    let buffer = BufWriter::new(open());
+    let out = Out { buffer, open, format, dropped: Arc::clone(&dropped), reported: 0, since_report: 0 };
     let (lines, guard) =
         NonBlockingBuilder::default().lossy(true).buffered_lines_limit(LINES).thread_name("log").finish(out);
     dropped.get_or_init(|| lines.error_counter());
-    (formatter(module, format, LogWriter { format, waiting: lines }), guard)
+    (formatter(format, LogWriter { format, waiting: lines }), guard)
 }
 
 /// The lines that wait for the thread. None is longer than [`LONGEST`].
@@ -107,45 +99,15 @@ impl Write for LogWriter {
     }
 }
 
-fn formatter<S, W>(module: String, format: LogFormat, out: W) -> Box<dyn Layer<S> + Send + Sync>
+fn formatter<S, W>(format: LogFormat, out: W) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
     let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(out);
     match format {
-        LogFormat::Text => {
-            let layer = layer.fmt_fields(debug_fn(write_field).delimited(" "));
-            layer.map_event_format(|lines| Renamed { lines, module, around: [" ", ": "] }).boxed()
-        }
-        LogFormat::Json => {
-            let layer = layer.json().flatten_event(true).with_current_span(false).with_span_list(false);
-            layer.map_event_format(|lines| Renamed { lines, module, around: ["\"target\":\"", "\""] }).boxed()
-        }
-    }
-}
-
-/// Writes the lines of this crate's events with the name of the program before their module.
-struct Renamed<L> {
-    lines: L,
-    module: String,
-    /// Text around the target. No value can imitate it: values escape their quotes.
-    around: [&'static str; 2],
-}
-
-impl<S, N, L> FormatEvent<S, N> for Renamed<L>
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    N: for<'a> FormatFields<'a> + 'static,
-    L: FormatEvent<S, N>,
-{
-    fn format_event(&self, context: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        let target = event.metadata().target();
-        let Some(path) = target.strip_prefix(CRATE) else { return self.lines.format_event(context, out, event) };
-        let mut line = String::new();
-        self.lines.format_event(context, Writer::new(&mut line), event)?;
-        let (Self { module, .. }, [before, after]) = (self, self.around);
-        out.write_str(&line.replacen(&[before, target, after].concat(), &format!("{before}{module}{path}{after}"), 1))
+        LogFormat::Text => layer.fmt_fields(debug_fn(write_field).delimited(" ")).boxed(),
+        LogFormat::Json => layer.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
     }
 }
 
@@ -154,8 +116,6 @@ struct Out<W: Write, F> {
     buffer: BufWriter<W>,
     /// Opens the log's file, as [`io::stderr`] does.
     open: F,
-    /// The name of the program's modules.
-    module: String,
     format: LogFormat,
     /// How many lines were dropped so far. It is set once there is a thread.
     dropped: Arc<OnceLock<ErrorCounter>>,
@@ -172,7 +132,7 @@ impl<W: Write + 'static, F: Fn() -> W + Clone + Send + Sync + 'static> Out<W, F>
         let new = dropped - mem::replace(&mut self.reported, dropped);
         if new > 0 {
             self.buffer.flush()?;
-            let direct = formatter(self.module.clone(), self.format, self.open.clone()).with_filter(LevelFilter::WARN);
+            let direct = formatter(self.format, self.open.clone()).with_filter(LevelFilter::WARN);
             subscriber::with_default(registry().with(direct), || {
                 tracing::warn!(dropped = new, "log lines were dropped: the log is not read fast enough");
             });

@@ -23,7 +23,6 @@ pub struct LogLimit {
 
 impl LogLimit {
     /// Lines with this message.
-    #[must_use]
     pub const fn new(message: &'static str) -> Self {
         Self { message, count: AtomicU64::new(0) }
     }

@@ -40,7 +40,6 @@ impl LogOnce {
     }
 
     /// The problem that lasts, if any.
-    #[must_use]
     pub fn reason(&self) -> Option<&str> {
         self.0.as_deref()
     }

@@ -66,12 +66,10 @@ impl CaBundle {
     }
 
     /// Reads the certificates that can be read and skips the rest, as API servers do.
-    #[must_use]
     pub fn salvage(pem: &[u8]) -> Self {
         CertificateDer::pem_slice_iter(pem).flatten().collect()
     }
 
-    #[must_use]
     pub fn to_pem(&self) -> String {
         let config = EncodeConfig::new().set_line_ending(LineEnding::LF);
         self.0.iter().map(|cert| pem::encode_config(&Pem::new("CERTIFICATE", cert.as_ref()), config)).collect()
@@ -96,7 +94,6 @@ impl CaBundle {
 
     /// Removes the certificates for which `may_remove` is true, and appends the desired ones that are missing. If the
     /// bundle is too large then, the first that are not desired go. `None` where nothing changes.
-    #[must_use]
     pub fn revised(
         &self,
         desired: &Self,

@@ -150,18 +150,15 @@ impl Ca {
         })
     }
 
-    #[must_use]
     pub fn cert_pem(&self) -> &str {
         &self.pem
     }
 
-    #[must_use]
     pub fn cert_der(&self) -> &CertificateDer<'static> {
         &self.der
     }
 
     /// The private key, as PEM in PKCS#8: secret.
-    #[must_use]
     pub fn key_pem(&self) -> String {
         self.issuer.key().serialize_pem()
     }

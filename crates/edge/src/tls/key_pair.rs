@@ -114,25 +114,21 @@ impl KeyPair {
         Ok(())
     }
 
-    #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
 
     /// The key identifiers of the authorities that signed the certificates of the chain, as far as these name them.
-    #[must_use]
     pub fn authorities(&self) -> &[String] {
         &self.authorities
     }
 
     /// The length of its key, where that is an RSA key.
-    #[must_use]
     pub(crate) fn rsa_bits(&self) -> Option<usize> {
         self.rsa_bits
     }
 
     /// The chain, the server's own certificate first.
-    #[must_use]
     pub fn chain(&self) -> &[CertificateDer<'static>] {
         &self.certified.cert
     }

@@ -70,7 +70,6 @@ pub struct Published {
 
 impl Publication {
     /// Writes as `program` into these configurations. Unknown CAs stay in them for `foreign_grace`.
-    #[must_use]
     pub fn new(
         api: Arc<ApiServer>,
         program: Program,
@@ -307,14 +306,12 @@ fn written(entry: &ManagedFieldsEntry) -> Option<WrittenPart> {
 
 impl ConfiguredWebhook {
     /// What the API server trusts when it calls the webhook.
-    #[must_use]
     pub fn bundle(&self) -> CaBundle {
         self.client_config.ca_bundle.as_ref().map(|pem| CaBundle::salvage(&pem.0)).unwrap_or_default()
     }
 
     /// The name that the API server expects in the certificate, `NAME.NAMESPACE.svc` or the host of the URL; `None` where
     /// there is neither.
-    #[must_use]
     pub fn host(&self) -> Option<String> {
         if let Some(service) = &self.client_config.service {
             return Some(format!("{}.{}.svc", service.name, service.namespace));

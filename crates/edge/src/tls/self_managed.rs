@@ -45,7 +45,6 @@ pub use plan::IssuancePolicy;
 use plan::{Change, Observed, apply, next_change};
 
 /// The annotation of the Secret whose new value asks for a new CA.
-#[must_use]
 pub fn rotate_annotation(program: &Program) -> String {
     format!("{}/rotate-ca", program.name)
 }
@@ -98,7 +97,6 @@ enum RoundError {
 
 impl SelfManaged {
     /// `ready` is called when a certificate is served that every configuration trusts, and may be called again.
-    #[must_use]
     pub fn new(
         api: Arc<ApiServer>,
         settings: SelfManagedSettings,

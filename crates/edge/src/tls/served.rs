@@ -29,7 +29,6 @@ struct ServedState {
 
 impl Served {
     /// Handshakes fail until a certificate is published.
-    #[must_use]
     pub fn new(metrics: EdgeMetrics) -> Self {
         Self(Arc::new(ServedState { pair: ArcSwapOption::default(), refusal: Mutex::default(), metrics }))
     }
@@ -85,13 +84,11 @@ impl Served {
         self.0.metrics.certificate_accepted();
     }
 
-    #[must_use]
     pub fn current(&self) -> Option<Summary> {
         self.0.pair.load().as_ref().map(|pair| pair.summary().clone())
     }
 
     /// Why the certificate that was offered last is refused, where it is.
-    #[must_use]
     pub fn refusal(&self) -> Option<String> {
         self.0.refusal.lock().reason().map(str::to_owned)
     }

@@ -18,7 +18,6 @@ pub struct Summary {
 }
 
 impl Summary {
-    #[must_use]
     pub fn of(cert: &X509Certificate<'_>) -> Self {
         Self {
             names: names(cert),
@@ -31,7 +30,6 @@ impl Summary {
     }
 
     /// Whether clients whose clock says `now` accept its dates. What is not valid yet is as bad as what has expired.
-    #[must_use]
     pub fn is_valid_at(&self, now: SystemTime) -> bool {
         self.not_before <= now && now < self.not_after
     }

@@ -39,7 +39,7 @@ fn pair(cert: &str, key: &str, now: SystemTime) -> Result<KeyPair, KeyPairError>
 }
 
 fn nothing_served() -> (Served, Registry) {
-    let (metrics, (), registry) = register(&TESTED, |_| ());
+    let (metrics, (), registry) = register(&TESTED, |_, _| ());
     (Served::new(metrics), registry)
 }
 

@@ -9,7 +9,6 @@ use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 use tracing::dispatcher::{self, Dispatch};
 
 use super::*;
-use crate::program::TESTED;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -46,7 +45,7 @@ impl Log {
     fn new(format: LogFormat) -> Self {
         let ((enter, begun), (gate, wait), (sent, writes)) = (mpsc::channel(), mpsc::channel(), mpsc::channel());
         let reader = Reader { begun: enter, gate: Arc::new(Mutex::new(wait)), writes: sent };
-        let (layer, guard) = layer(&TESTED, format, move || reader.clone());
+        let (layer, guard) = layer(format, move || reader.clone());
         Self { events: registry().with(layer).into(), guard, begun, gate, writes }
     }
 
@@ -101,25 +100,6 @@ fn no_value_can_begin_another_line() {
     assert!(!line.strip_suffix('\n').unwrap().contains(|c: char| c.is_ascii_control()), "{line:?}");
     let line: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!([&line["message"], &line["text"], &line["shown"]], [hostile; 3]);
-}
-
-/// An operator who looks for a line of this crate knows the program alone.
-#[test]
-fn the_modules_of_this_crate_have_the_name_of_the_program() {
-    let hostile = r#" gmsa_edge::server: ","target":"gmsa_edge::server""#;
-    let events = || {
-        tracing::info!(target: "gmsa_edge::server", text = hostile, "{hostile}");
-        tracing::info!(target: "t", text = hostile, "{hostile}");
-    };
-    let text = r#" gmsa_edge::server: ","target":"gmsa_edge::server" text=" gmsa_edge::server: \",\"target\":\"gmsa_edge::server\"""#;
-    let expected = ["gmsa_webhook::server", "t"].map(|target| format!("INFO {target}: {text}"));
-    let lines = written(LogFormat::Text, events);
-    assert_eq!(lines.lines().map(|line| line.split_once(' ').unwrap().1.trim_start()).collect::<Vec<_>>(), expected);
-    let lines = written(LogFormat::Json, events);
-    for (line, target) in lines.lines().zip(["gmsa_webhook::server", "t"]) {
-        let line: serde_json::Value = serde_json::from_str(line).unwrap();
-        assert_eq!([&line["target"], &line["message"], &line["text"]], [target, hostile, hostile]);
-    }
 }
 
 #[test]

@@ -111,7 +111,6 @@ pub struct Leaf {
 
 impl Cas {
     /// The CAs that belong in the `caBundle`s at `now`.
-    #[must_use]
     pub fn policy(&self, now: SystemTime) -> CaPolicy {
         let mut policy = CaPolicy { desired: self.able_to_sign().collect(), ..CaPolicy::default() };
         for RetiredCa { cert, leaves_until } in &self.retired {
@@ -155,7 +154,6 @@ impl Certificates {
 }
 
 /// Reads the data of the Secret of a program.
-#[must_use]
 pub fn read(data: &Data, program: &Program) -> SecretContents {
     if [TLS_CERT, TLS_KEY, CA_CERT, AUTHORITIES].iter().all(|key| !data.contains_key(*key)) {
         return SecretContents::Empty;
