@@ -1,14 +1,10 @@
-//! The normal form of a text. Text pasted from terminals, logs, YAML, JSON, Go and XML becomes equal in it.
+//! The normal form of a text. Text pasted from terminals, logs, YAML, JSON and Go becomes equal in it.
 //!
 //! Invariant: the form is made in one pass, and is at most 1.5 times as long as the text (a letter in lower case can be one byte longer).
 
 /// The marks for an opening and a closing double quote.
 pub(super) const OPENS: char = '\u{1}';
 pub(super) const ENDS: char = '\u{2}';
-
-/// The entities of XML and their characters.
-const ENTITIES: [(&str, char); 6] =
-    [("&quot;", '"'), ("&apos;", '\''), ("&#39;", '\''), ("&lt;", '<'), ("&gt;", '>'), ("&amp;", '&')];
 
 /// Frames, prompts and marks of quoted lines.
 const FRAMES: [&str; 4] = [">", "|", "+", "│"];
@@ -37,12 +33,6 @@ impl Form {
     fn take(&mut self, c: char, rest: &str) -> usize {
         match c {
             '\\' => return self.escape(rest),
-            '&' => {
-                let entity = ENTITIES.into_iter().find(|(entity, _)| rest.starts_with(entity));
-                let (length, c) = entity.map_or((1, c), |(entity, c)| (entity.len(), c));
-                self.push(c, 1);
-                return length;
-            }
             '\'' => return self.apostrophes(rest),
             // A colour of a terminal.
             '\u{1b}' if rest.starts_with("\u{1b}[") => {
@@ -150,7 +140,6 @@ mod tests {
             ("the container\u{2019}s plug-in", "the container's plugin"),
             (r#"{"a": "x \"y\" z"}"#, "{\u{1}a\u{2}: \u{1}x \u{1}y\u{2} z\u{2}}"),
             (r#""\u0022y\u0022 \u003cb\u003e""#, "\u{1}\u{1}y\u{2} <b>\u{2}"),
-            ("<M>a &quot;b&quot; &lt;c&gt; &amp;amp;</M>", "<m>a \u{1}b\u{2} <c> &amp;</m>"),
             (r#""Code:\t0x12\nnext C:\\new""#, "\u{1}code: 0x12 next c:\\new\u{2}"),
             (r"Code:\t\t0x12\nResult", "code: 0x12 result"),
             (r"nt authority\network service", r"nt authority\network service"),

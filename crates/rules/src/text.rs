@@ -22,7 +22,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashSet},
 };
 
 use super::{
@@ -92,20 +92,14 @@ pub fn said(message: &str) -> &str {
 
 /// The rules named in output of this program or the webhook.
 fn printed(text: &str) -> Vec<Explanation> {
-    let ids: HashMap<&str, &Rule> = all().map(|rule| (rule.id, rule)).collect();
-    let is_of_id = |c: char| c.is_ascii_lowercase() || c == '-';
-    let (mut named, mut from) = (HashSet::new(), 0);
-    while let Some(start) = text.get(from..).and_then(|rest| rest.find(is_of_id)).map(|at| from + at) {
-        let rest = text.get(start..).unwrap_or_default();
-        let length = rest.find(|c| !is_of_id(c)).unwrap_or(rest.len());
-        from = start + length;
-        let around = || text.get(..start).zip(text.get(from..));
-        if let Some((id, _)) = rest.get(..length).and_then(|word| ids.get_key_value(word))
-            && around().is_some_and(|(before, after)| names_rule(before, after))
-        {
-            named.insert(*id);
-        }
-    }
+    let ids: HashSet<&str> = all().map(|rule| rule.id).collect();
+    let is_printed = |word: &&str| {
+        let start = (word.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+        let around = text.get(..start).zip(text.get(start + word.len()..));
+        ids.contains(word) && around.is_some_and(|(before, after)| names_rule(before, after))
+    };
+    let words = text.split(|c: char| !c.is_ascii_lowercase() && c != '-');
+    let named: HashSet<&str> = words.filter(is_printed).collect();
     let of_table = all().filter(|rule| named.contains(rule.id)).take(MAX_FOUND);
     of_table.map(|rule| fault(rule.id.to_owned(), None, rule)).collect()
 }
