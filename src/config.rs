@@ -15,7 +15,6 @@ use gmsa_edge::{
     memory_limit,
     object::ObjectName,
     service_names::ServiceNames,
-    telemetry::{Endpoint, Levels, LogFormat},
     tls::{
         files::Files,
         self_managed::{IssuancePolicy, SelfManagedSettings},
@@ -51,12 +50,10 @@ pub enum Certificate {
     SelfSigned,
 }
 
-/// The settings of one run.
-#[derive(Clone, Debug)]
+/// The settings of one run: what was typed, and what follows from it.
+#[derive(Debug)]
 pub struct Config {
-    /// The folder of YAML files that credential specs and permissions come from; `None` where they come from the cluster that the
-    /// in-cluster credentials, or else `KUBECONFIG`, lead to.
-    pub standalone: Option<PathBuf>,
+    pub typed: ServeArgs,
     pub certificate: Certificate,
     /// How often certificate files are read, besides after each change.
     pub tls_reload_interval: Duration,
@@ -65,24 +62,13 @@ pub struct Config {
     pub clients: Option<(PathBuf, Vec<String>)>,
     pub listen: SocketAddr,
     pub admin_listen: SocketAddr,
-    pub random_hostname: bool,
-    /// Whether credential specs that cannot work are refused rather than warned of.
-    pub strict_credential_specs: bool,
-    pub enforcement: Enforcement,
-    /// The namespaces in which `enforcement` is [`Enforcement::Warn`], whatever it is elsewhere.
+    /// The namespaces in which the enforcement is [`Enforcement::Warn`], whatever it is elsewhere.
     pub warn_namespaces: BTreeSet<String>,
     /// The sidecar of Linux pods; `None` where they get no tickets.
     pub tickets: Option<TicketsConfig>,
-    /// How long an allowed `use` is remembered.
-    pub authorization_cache_ttl: Duration,
-    pub log_levels: Levels,
-    pub log_format: LogFormat,
-    pub otlp_endpoint: Option<Endpoint>,
     pub limits: Limits,
     /// How long to serve after readiness is withdrawn: endpoints and API servers must have learned of it.
     pub shutdown_delay: Duration,
-    /// How long requests in flight may take after the socket is closed.
-    pub drain_timeout: Duration,
     /// Settings that were given but have no effect any more, by name.
     pub without_effect: Vec<&'static str>,
 }
@@ -111,41 +97,33 @@ impl ServeArgs {
         let limits = Limits::of_memory(memory_limit::read().unwrap_or(DEFAULT_MEMORY));
         let (ip, port) =
             if standalone { (IpAddr::V4(Ipv4Addr::LOCALHOST), 8443) } else { (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 443) };
-        let tls = args.certificates;
+        let tls = args.certificates.clone();
         let reload = tls.tls_reload_interval;
         let clients = tls.client_ca.clone().map(|file| (file, tls.client_name.clone()));
         let (foreign_ca_grace, cert_reload) = (tls.foreign_ca_grace, tls.cert_reload.is_some());
         let certificate = tls.resolve(standalone)?;
         let given = [
             ("--cert-reload", cert_reload),
-            ("QPS", args.qps.is_some_and(|qps| !qps.is_empty())),
-            ("BURST", args.burst.is_some_and(|burst| !burst.is_empty())),
+            ("QPS", args.qps.as_ref().is_some_and(|qps| !qps.is_empty())),
+            ("BURST", args.burst.as_ref().is_some_and(|burst| !burst.is_empty())),
         ];
         Ok(Config {
-            standalone: args.standalone,
             certificate,
             tls_reload_interval: reload,
             foreign_ca_grace,
             clients,
             listen: args.listen.unwrap_or(SocketAddr::new(ip, args.https_port.flatten().unwrap_or(port))),
             admin_listen: args.admin_listen.unwrap_or(SocketAddr::new(ip, 9090)),
-            random_hostname: args.random_hostname,
-            strict_credential_specs: args.strict_credential_specs,
-            enforcement: args.enforcement,
-            warn_namespaces: args.warn_namespaces.into_iter().collect(),
-            tickets: args.tickets.resolve(),
-            authorization_cache_ttl: args.authorization_cache_ttl,
-            log_levels: args.log_level,
-            log_format: args.log_format,
-            otlp_endpoint: args.otlp_endpoint.flatten(),
+            warn_namespaces: args.warn_namespaces.iter().cloned().collect(),
+            tickets: args.tickets.clone().resolve(),
             limits: Limits {
                 connections: args.max_connections.unwrap_or(limits.connections),
                 reviews: args.max_reviews.or(args.max_connections).unwrap_or(limits.reviews),
                 ..limits
             },
             shutdown_delay: args.shutdown_delay.unwrap_or(Duration::from_secs(if standalone { 0 } else { 5 })),
-            drain_timeout: args.drain_timeout,
             without_effect: given.into_iter().filter_map(|(name, given)| given.then_some(name)).collect(),
+            typed: args,
         })
     }
 }
@@ -154,7 +132,7 @@ impl Config {
     /// Where denials are enforced.
     #[must_use]
     pub fn enforced(&self) -> Enforced {
-        match self.enforcement {
+        match self.typed.enforcement {
             Enforcement::Warn => Enforced::Nowhere,
             Enforcement::Enforce if self.warn_namespaces.is_empty() => Enforced::Everywhere,
             Enforcement::Enforce => Enforced::OutsideNamespaces,

@@ -203,7 +203,7 @@ pub struct ServeArgs {
     ///
     /// They hold credential specs, roles and role bindings.
     #[arg(long, value_name = "DIR")]
-    pub(super) standalone: Option<PathBuf>,
+    pub standalone: Option<PathBuf>,
 
     /// Address of the webhook.
     ///
@@ -226,19 +226,19 @@ pub struct ServeArgs {
 
     /// Give pods that use GMSA and have no host name a random one.
     #[arg(long, value_name = "BOOL", env = "RANDOM_HOSTNAME", num_args = 0..=1, require_equals = true, default_value = "false", action = ArgAction::Set, default_missing_value = "true", value_parser = go_bool, help_heading = "Decisions")]
-    pub(super) random_hostname: bool,
+    pub random_hostname: bool,
 
     /// Refuse credential specs that cannot work.
     ///
     /// Otherwise it warns of them.
     #[arg(long, env = "STRICT_CREDENTIAL_SPECS", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", action = ArgAction::Set, default_missing_value = "true", value_parser = go_bool, help_heading = "Decisions")]
-    pub(super) strict_credential_specs: bool,
+    pub strict_credential_specs: bool,
 
     /// What happens to a pod that breaks a rule.
     ///
     /// Enforce denies it, Warn admits it with a warning.
     #[arg(long, env = "ENFORCEMENT", value_name = "Enforce|Warn", default_value = "Enforce", value_parser = enforcement, help_heading = "Decisions")]
-    pub(super) enforcement: Enforcement,
+    pub enforcement: Enforcement,
 
     /// Namespaces in which pods that break a rule are admitted with a warning.
     ///
@@ -251,11 +251,11 @@ pub struct ServeArgs {
 
     /// How long an allowed `use` is remembered, and so how long a revoked one may still be honoured; 0s: not at all.
     #[arg(long, value_name = "DURATION", default_value = authorization_cache::DEFAULT_TTL, value_parser = duration, help_heading = "Decisions", hide_short_help = true)]
-    pub(super) authorization_cache_ttl: Duration,
+    pub authorization_cache_ttl: Duration,
 
     /// Which events are logged: error, warn, info, debug, trace.
     #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info", help_heading = "Log and traces")]
-    pub(super) log_level: Levels,
+    pub log_level: Levels,
 
     /// Shape of a log line.
     #[arg(
@@ -266,11 +266,11 @@ pub struct ServeArgs {
         help_heading = "Log and traces",
         hide_short_help = true
     )]
-    pub(super) log_format: LogFormat,
+    pub log_format: LogFormat,
 
     /// OpenTelemetry collector that gets a trace of each review, as protobuf over HTTP: a URL, below which /v1/traces is.
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_parser = optional_endpoint, help_heading = "Log and traces", hide_short_help = true)]
-    pub(super) otlp_endpoint: Option<OptionalEndpoint>,
+    pub otlp_endpoint: Option<OptionalEndpoint>,
 
     /// Connections that are served at once; others wait. [default: a fifth of the memory limit, at 138 KiB each; 189 with 128 MiB]
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "Limits and shutdown", hide_short_help = true)]
@@ -286,7 +286,7 @@ pub struct ServeArgs {
 
     /// How long requests in flight may take after the port is closed.
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration, help_heading = "Limits and shutdown", hide_short_help = true)]
-    pub(super) drain_timeout: Duration,
+    pub drain_timeout: Duration,
 
     /// Accepted for compatibility: there is no client-side throttling.
     #[arg(long, env = "QPS", hide = true)]
@@ -298,7 +298,7 @@ pub struct ServeArgs {
 }
 
 /// How Linux pods get tickets: all of these, or none; the last one has defaults.
-#[derive(Debug, ClapArgs)]
+#[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Tickets for Linux pods")]
 #[expect(clippy::struct_field_names, reason = "the flags have these names")]
 pub(super) struct TicketArgs {
@@ -328,7 +328,7 @@ pub(super) struct TicketArgs {
 }
 
 /// Where the serving certificate comes from, and which clients may connect.
-#[derive(Debug, ClapArgs)]
+#[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Certificates")]
 pub(super) struct CertificateArgs {
     /// Serving certificate: a PEM file, the leaf first.
@@ -407,7 +407,7 @@ fn optional_port(text: &str) -> Result<OptionalPort, String> {
 }
 
 /// An empty variable counts as one that is not set.
-pub(super) type OptionalEndpoint = Option<Endpoint>;
+pub type OptionalEndpoint = Option<Endpoint>;
 
 fn optional_endpoint(text: &str) -> Result<OptionalEndpoint, String> {
     if text.is_empty() { Ok(None) } else { text.parse().map(Some) }

@@ -89,11 +89,11 @@ fn enforcement_is_on_unless_it_is_switched_off_in_any_letters() {
         (&["--enforcement=WARN"], Enforcement::Warn),
     ] {
         let args = [&["--standalone", "d"], args].concat();
-        assert_eq!(resolve(&args).unwrap().enforcement, expected, "{args:?}");
+        assert_eq!(resolve(&args).unwrap().typed.enforcement, expected, "{args:?}");
     }
     let trial = resolve(&["--standalone", "d", "--warn-namespaces=shop,till", "--warn-namespaces", "shop"]).unwrap();
     assert_eq!(trial.warn_namespaces.into_iter().collect::<Vec<_>>(), ["shop", "till"]);
-    assert_eq!(trial.enforcement, Enforcement::Enforce);
+    assert_eq!(trial.typed.enforcement, Enforcement::Enforce);
     for list in ["", "shop,", "Shop", "shop, till"] {
         let error = Args::read(["gmsa-webhook", "--warn-namespaces", list]).unwrap_err().to_string();
         assert!(error.contains("expected a lower-case DNS name"), "{list:?}: {error}");

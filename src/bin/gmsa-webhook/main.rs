@@ -65,7 +65,10 @@ fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Resul
 /// Serves with logs, and traces where a collector is named. An error before there is a log is returned.
 fn observed(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let config = args.resolve()?;
-    let (log, collector) = ((config.log_levels.clone(), config.log_format), config.otlp_endpoint.as_ref());
+    let (log, collector) = (
+        (config.typed.log_level.clone(), config.typed.log_format),
+        config.typed.otlp_endpoint.as_ref().and_then(Option::as_ref),
+    );
     PROGRAM.run(log, collector, async |handshakes| serve(&config, handshakes).await).context(NO_RUNTIME)
 }
 
@@ -93,7 +96,7 @@ async fn serve(config: &Config, handshake_threads: Handle) -> anyhow::Result<()>
     let large_memory = config.limits.large_memory();
     let answers = readiness.expect("credential specs cannot be looked up yet");
     let trusted = readiness.expect("no certificate to serve with yet, or none that the webhook configurations trust");
-    let (api, [for_decisions, for_advice], fault) = if let Some(folder) = &config.standalone {
+    let (api, [for_decisions, for_advice], fault) = if let Some(folder) = &config.typed.standalone {
         answers.set();
         (None, sources::offline(folder)?, Arc::default())
     } else {
@@ -114,9 +117,9 @@ async fn serve(config: &Config, handshake_threads: Handle) -> anyhow::Result<()>
     let reviewer = Reviewer {
         for_decisions,
         for_advice,
-        random_hostname: config.random_hostname,
-        strict_credential_specs: config.strict_credential_specs,
-        enforcement: config.enforcement,
+        random_hostname: config.typed.random_hostname,
+        strict_credential_specs: config.typed.strict_credential_specs,
+        enforcement: config.typed.enforcement,
         warn_namespaces: Arc::new(config.warn_namespaces.clone()),
         tickets,
         metrics,
@@ -130,19 +133,19 @@ async fn serve(config: &Config, handshake_threads: Handle) -> anyhow::Result<()>
     let probes = Listener::bind(config.admin_listen, admin::serving(for_probes))
         .with_context(|| format!("cannot listen on {} (--admin-listen)", config.admin_listen))?;
     tracing::info!(address = %webhook.address(), admin = %probes.address(), version = PROGRAM.version, "serving");
-    if let (Some(folder), Some(anchor)) = (&config.standalone, &anchor) {
+    if let (Some(folder), Some(anchor)) = (&config.typed.standalone, &anchor) {
         tracing::info!("try it: {}", curl::line(folder, webhook.address(), &served, &anchor.path));
     }
 
     let (main, admin) = ((webhook, router), (probes, admin::router(readiness, registry)));
-    let (delay, drain) = (config.shutdown_delay, config.drain_timeout);
+    let (delay, drain) = (config.shutdown_delay, config.typed.drain_timeout);
     let bound = Bound { program: PROGRAM, main, admin, tasks, signals, ending, delay, drain, log_limits: LOG_LIMITS };
     Ok(bound.serve().await?)
 }
 
 /// Logs where denials are not enforced.
 fn warn_where_not_enforced(config: &Config) {
-    if config.enforcement == Enforcement::Warn {
+    if config.typed.enforcement == Enforcement::Warn {
         tracing::warn!(
             "denials are not enforced: pods that would be denied are admitted with a warning (--enforcement)"
         );

@@ -29,7 +29,7 @@ pub fn cluster(
         Cache::new(Arc::clone(&api), metrics.clone(), config.limits.credential_specs, move || answers.set());
     tasks.spawn(async move { match watch.await {} });
     let advisor = Arc::new(Advisor(Arc::clone(&api)));
-    let authorizer = AuthorizationCache::new(api, config.authorization_cache_ttl);
+    let authorizer = AuthorizationCache::new(api, config.typed.authorization_cache_ttl);
     let for_advice =
         LookUpSources { resolver: Arc::new(cache.for_advice()), authorizer: Arc::new(authorizer.asking(advisor)) };
     [LookUpSources { resolver: Arc::new(cache), authorizer: Arc::new(authorizer) }, for_advice]
