@@ -93,7 +93,7 @@ fn the_api_server_refuses_in_windows_pods_what_the_list_says() {
     let of_container =
         ["allowPrivilegeEscalation", "capabilities", "privileged", "procMount", "readOnlyRootFilesystem"];
     let mut otherwise = Vec::new();
-    for LinuxField { path, .. } in fields::all().filter(|field| field.is_refused) {
+    for LinuxField { path, .. } in fields::FIELDS.iter().filter(|field| field.is_refused) {
         let mut pod = json!({
             "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe", "namespace": "default"},
             "spec": {"os": {"name": "windows"}, "containers": [{"name": "a", "image": "a"}]},

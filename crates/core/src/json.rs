@@ -7,7 +7,7 @@ use std::{fmt, marker::PhantomData, ops::Deref};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
+    de::{Error, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 use serde_json::value::RawValue;
 
@@ -157,88 +157,24 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     }
 }
 
-/// The values at these places of a JSON object (JSON Pointers without escapes, none below another), read in one pass; null is like an absent
-/// value.
+/// The value at a place of a JSON object (a JSON Pointer without escapes). Null is like an absent value, and of equal keys the last counts.
 ///
 /// # Errors
-/// Where the text is not JSON, what is above a place is not an object, or a key on the way to one stands twice.
-pub(crate) fn at<'j, const N: usize>(
-    json: &'j str,
-    places: [&str; N],
-) -> Result<[Option<&'j RawValue>; N], serde_json::Error> {
-    let (mut found, mut input) = ([None; N], serde_json::Deserializer::from_str(json));
-    PlacesVisitor { below: places.map(Some), found: &mut found }.deserialize(&mut input)?;
-    input.end()?;
-    Ok(found)
-}
-
-/// Reads an object into `found`. `below` has the rest of the path of each wanted value that is in this object.
-struct PlacesVisitor<'f, 'p, 'j, const N: usize> {
-    below: [Option<&'p str>; N],
-    found: &'f mut [Option<&'j RawValue>; N],
-}
-
-impl<'j, const N: usize> DeserializeSeed<'j> for PlacesVisitor<'_, '_, 'j, N> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'j>>(self, input: D) -> Result<(), D::Error> {
-        input.deserialize_any(self)
-    }
-}
-
-impl<'j, const N: usize> Visitor<'j> for PlacesVisitor<'_, '_, 'j, N> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'j>>(self, mut entries: A) -> Result<(), A::Error> {
-        let mut seen = [false; N];
-        while let Some(below) = entries.next_key_seed(KeySeed(self.below))? {
-            if below.iter().zip(&seen).any(|(below, seen)| below.is_some() && *seen) {
-                return Err(A::Error::custom("duplicate field"));
+/// Where the text is not JSON, or what is above the place is not an object.
+pub(crate) fn at<'j>(json: &'j str, place: &str) -> Result<Option<&'j RawValue>, serde_json::Error> {
+    let (mut above, mut found) = (json, None);
+    for step in place.split('/').skip(1) {
+        let named = |found: &mut Option<&'j RawValue>, key: Text, value: &'j RawValue| {
+            if *key == *step {
+                *found = Some(value);
             }
-            below.iter().zip(&mut seen).for_each(|(below, seen)| *seen |= below.is_some());
-            if let Some(place) = below.iter().position(|below| *below == Some("")) {
-                if let Some(found) = self.found.get_mut(place) {
-                    *found = entries.next_value()?;
-                }
-            } else if below.iter().any(Option::is_some) {
-                entries.next_value_seed(PlacesVisitor { below, found: &mut *self.found })?;
-            } else {
-                entries.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
-        Err(E::custom("expected an object"))
-    }
-}
-
-/// Reads a key, and gives the rest of each wanted path that begins with it.
-struct KeySeed<'p, const N: usize>([Option<&'p str>; N]);
-
-impl<'j, 'p, const N: usize> DeserializeSeed<'j> for KeySeed<'p, N> {
-    type Value = [Option<&'p str>; N];
-
-    fn deserialize<D: Deserializer<'j>>(self, input: D) -> Result<Self::Value, D::Error> {
-        let follows = |place: Option<&'p str>, key: &str| {
-            // A key with a slash would read as two steps of a path.
-            if key.contains('/') {
-                return None;
-            }
-            let rest = place?.strip_prefix('/')?.strip_prefix(key)?;
-            (rest.is_empty() || rest.starts_with('/')).then_some(rest)
         };
-        string(input, "a string", |key| Some(self.0.map(|place| follows(place, key))))
+        found = fold_entries(&mut serde_json::Deserializer::from_str(above), None, named)?;
+        found = found.filter(|value| value.get() != "null");
+        let Some(value) = found else { break };
+        above = value.get();
     }
+    Ok(found)
 }
 
 /// Reads a list item by item; null is an empty list.

@@ -11,13 +11,12 @@
 //! - its paths in `review/tests.rs`, which sets each field to null and to another type, and in `OBJECTS` of `tests/bounds.rs`;
 //! - if pods without GMSA can set it and must be reviewed, `_cel.tpl` of the chart, which says which pods are sent.
 //!
-//! A field that Windows does not have is a line of a table instead, in `fields.rs` or, in a security context, `fields/wire.rs`;
+//! A field that Windows does not have is a line of a table in `fields.rs` instead;
 //! `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-core` writes it into `docs/windows-pods.md`.
 //!
 //! A new kind of slot is an entry in each of these:
 //! - [`SlotKind`], with its `Display` in `slot.rs` and its [`SlotKind::field`] in this file;
 //! - `PodSpec` and `PodSpec::lists` in this file, which [`Pod::slots`] and [`Pod::has_too_many_slots`] use;
-//! - `RawSpec` and `RawSpec::containers` in `fields/wire.rs`;
 //! - `added` in `mutate.rs`: on an update, only ephemeral containers are filled in;
 //! - `gmsa-webhook.cel.slots` in the chart's `_cel.tpl`, and `_guard.tpl`, which lists what an update may add;
 //! - `SLOT_LISTS` in `tests/server/layout.rs`, which keeps this the only walk;
@@ -217,6 +216,13 @@ impl SlotKind {
             Self::EphemeralContainer => Some("ephemeralContainers"),
         }
     }
+
+    /// The kind of the slots that this field of `spec` lists.
+    fn of_field(field: &str) -> Option<Self> {
+        [Self::Container, Self::InitContainer, Self::EphemeralContainer]
+            .into_iter()
+            .find(|kind| kind.field() == Some(field))
+    }
 }
 
 /// Reads a list of containers, and keeps at most [`MAX_SLOTS`].
@@ -292,19 +298,19 @@ impl Pod {
     /// Whether the pod stays on Windows nodes: the scheduler reads neither `spec.os` nor, for this, preferences.
     pub(super) fn keeps_to_windows(&self) -> bool {
         let PodSpec { node_selector, affinity, .. } = &*self.spec;
-        node_selector.on_windows || affinity.on_windows() || self.pins_build()
+        node_selector.on_windows() || affinity.on_windows() || self.pins_build()
     }
 
     /// Whether it is for an operating system no node has.
     pub(super) fn fits_no_node(&self) -> bool {
-        self.spec.node_selector.on_no_node || self.spec.affinity.on_no_node()
+        self.spec.node_selector.on_no_node() || self.spec.affinity.on_no_node()
     }
 
     /// Whether the pod says which build of Windows it is for, or leaves that to a runtime class.
     pub fn pins_build(&self) -> bool {
         let PodSpec { node_selector, affinity, runtime_class_name, .. } = &*self.spec;
         let runtime_class = runtime_class_name.as_deref().filter(|class| !class.is_empty());
-        node_selector.on_a_build || affinity.on_a_build() || runtime_class.is_some()
+        node_selector.on_a_build() || affinity.on_a_build() || runtime_class.is_some()
     }
 
     /// The host name that the pod's author chose for it.
@@ -319,7 +325,7 @@ impl Pod {
         self.metadata.annotations.tickets.as_deref()
     }
 
-    /// What the pod's author asks `/mutate` for: each verb with the credential spec in its annotation ([`Verb::annotation`]). Not validated.
+    /// What the pod's author asks `/mutate` for: each verb with the credential spec in its annotation ([`tickets::Product::annotation`]). Not validated.
     pub fn asks(&self) -> impl Iterator<Item = (Verb, &str)> {
         let keytab = self.metadata.annotations.keytab.as_deref();
         self.tickets().map(|name| (Verb::Use, name)).into_iter().chain(keytab.map(|name| (Verb::Export, name)))
@@ -330,7 +336,7 @@ impl Pod {
         &self.spec.volumes
     }
 
-    /// The verbs of its tokens, with the names after [`Verb::audience`] in their audiences, each once. Not validated.
+    /// The verbs of its tokens, with the names after [`tickets::Product::audience`] in their audiences, each once. Not validated.
     pub fn tokens(&self) -> impl Iterator<Item = (Verb, &str)> {
         self.spec.volumes.tokens()
     }
@@ -357,7 +363,7 @@ impl Pod {
 
     /// Whether the pod is for Windows: by `spec.os`, its node selector or its required node affinity.
     pub fn is_for_windows(&self) -> bool {
-        self.is_windows() || self.spec.node_selector.on_windows || self.spec.affinity.on_windows()
+        self.is_windows() || self.spec.node_selector.on_windows() || self.spec.affinity.on_windows()
     }
 
     /// Whether the pod's author asks for a random host name ([`RANDOM_HOSTNAME`]).

@@ -47,12 +47,12 @@ impl Workload {
     /// # Errors
     /// Where the string is not JSON, or a known field has the wrong type.
     pub fn from_json(kind: Kind, json: &str) -> Result<Self, serde_json::Error> {
-        let [owners, replicas, template] =
-            json::at(json, ["/metadata/ownerReferences", "/spec/replicas", kind.template()])?;
-        let owners = owners.map(|owners| has_controller(&mut serde_json::Deserializer::from_str(owners.get())));
+        let owners = json::at(json, "/metadata/ownerReferences")?
+            .map(|owners| has_controller(&mut serde_json::Deserializer::from_str(owners.get())));
         let is_controlled = owners.transpose()?.unwrap_or(false);
+        let replicas = json::at(json, "/spec/replicas")?.and_then(|number| number.get().parse().ok());
         // The review of the controller checks the pods.
-        let json = template.filter(|_| !is_controlled).map(RawValue::get);
+        let json = kind.template_in(json)?.filter(|_| !is_controlled).map(RawValue::get);
         let template = json.map(Pod::from_json).transpose()?;
         let uses_gmsa = template.as_ref().is_some_and(Pod::uses_gmsa);
         // Advice only: what cannot be read in these fields, the API server refuses.
@@ -60,7 +60,6 @@ impl Workload {
             .filter(|_| uses_gmsa)
             .and_then(|json| fields::read(&mut serde_json::Deserializer::from_str(json)).ok())
             .unwrap_or_default();
-        let replicas = replicas.and_then(|number| number.get().parse().ok());
         Ok(Self { is_controlled, template, unsupported, replicas })
     }
 }

@@ -2,13 +2,11 @@
 //!
 //! Invariants: memory is bounded by the size of the input, and the linter's input is bounded.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value, value::RawValue};
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
 
 use super::MAX_CONTENTS_BYTES;
-use crate::json::{Text, Texts, fold_entries};
+use crate::json::{Text, Texts, at, fold_entries};
 
 /// The longest `credspec` that is read, in bytes. Printed as contents text it is longer than the API server accepts even if
 /// every character in it is an escape of six.
@@ -17,24 +15,18 @@ pub const MAX_BYTES: usize = 6 * MAX_CONTENTS_BYTES + 128 * 1024;
 /// The most values in a `credspec` that is read. A real one has fewer than a hundred.
 pub const MAX_VALUES: usize = 8192;
 
-/// The most unknown fields of the object that are kept.
+/// The most fields of the object whose keys are kept.
 const MAX_FIELDS: usize = 100;
 
-/// The parts of the object that are kept: the names in its metadata, and the keys of unknown fields. Its `credspec` is kept as a text:
+/// The parts of the object that are kept: the names in its metadata, and its keys. Its `credspec` is kept as a text:
 /// the tree of values that the linter takes is many times as large.
 #[derive(Debug, Default)]
 pub struct Manifest {
     keys: Texts,
     api_version: Option<Text>,
-    names: ManifestNames,
-    credspec: Option<Credspec>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ManifestNames {
     name: Option<Text>,
     generate_name: Option<Text>,
+    credspec: Option<Credspec>,
 }
 
 #[derive(Debug)]
@@ -55,26 +47,24 @@ pub enum Tree {
 impl Manifest {
     /// Reads an object; `None` where the text is not one.
     pub(crate) fn read(json: &str) -> Option<Self> {
-        let ManifestFields { known, unknown } = serde_json::from_str(json).ok()?;
-        let mut manifest = Self { keys: unknown, ..Self::default() };
-        for (key, value) in known {
-            let value = value.get();
-            manifest.keys.push(key);
-            match key {
-                "metadata" => manifest.names = serde_json::from_str(value).unwrap_or_default(),
-                "credspec" if is_too_large(value) => manifest.credspec = Some(Credspec::TooLarge),
-                "credspec" => manifest.credspec = Some(Credspec::Json(value.into())),
-                "apiVersion" => manifest.api_version = serde_json::from_str(value).ok(),
-                _ => {}
+        let key = |keys: &mut Texts, key: Text, IgnoredAny| {
+            if keys.len() < MAX_FIELDS {
+                keys.push(&key);
             }
-        }
-        manifest.keys.shrink();
-        Some(manifest)
+        };
+        let mut keys = fold_entries(&mut serde_json::Deserializer::from_str(json), Texts::default(), key).ok()?;
+        keys.shrink();
+        let text = |place| at(json, place).ok()?.and_then(|value| serde_json::from_str(value.get()).ok());
+        let credspec = at(json, "/credspec").ok()?.map(|value| match value.get() {
+            json if is_too_large(json) => Credspec::TooLarge,
+            json => Credspec::Json(json.into()),
+        });
+        let [api_version, name, generate_name] = ["/apiVersion", "/metadata/name", "/metadata/generateName"].map(text);
+        Some(Self { keys, api_version, name, generate_name, credspec })
     }
-
     /// The object's name. Not validated; empty if unset.
     pub fn name(&self) -> &str {
-        self.names.name.as_deref().unwrap_or_default()
+        self.name.as_deref().unwrap_or_default()
     }
 
     /// The object with its values; `None` where its `credspec` has too many levels, or a number that is too large.
@@ -84,7 +74,7 @@ impl Manifest {
         for key in self.keys.iter() {
             let value = match (key, &self.credspec) {
                 ("metadata", _) => {
-                    let names = [("name", &self.names.name), ("generateName", &self.names.generate_name)];
+                    let names = [("name", &self.name), ("generateName", &self.generate_name)];
                     names.into_iter().filter_map(|(key, name)| Some((key, text(name.as_ref()?)))).collect()
                 }
                 ("credspec", Some(Credspec::TooLarge)) => return Some(Tree::TooLarge),
@@ -101,28 +91,6 @@ impl Manifest {
 /// Each value of a list or an object follows one of these bytes. Those in strings are counted too: it is a bound.
 fn is_too_large(json: &str) -> bool {
     json.len() > MAX_BYTES || json.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count() >= MAX_VALUES
-}
-
-const KNOWN: [&str; 4] = ["apiVersion", "credspec", "kind", "metadata"];
-
-/// The fields of the object: known ones with their values, other ones as keys only.
-#[derive(Default)]
-struct ManifestFields<'a> {
-    known: BTreeMap<&'static str, &'a RawValue>,
-    unknown: Texts,
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for ManifestFields<'a> {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        fold_entries(input, Self::default(), |fields, key, value| {
-            if let Some(known) = KNOWN.into_iter().find(|known| *known == &*key) {
-                // As in any map of JSON values, the last of equal keys counts.
-                fields.known.insert(known, value);
-            } else if fields.unknown.len() < MAX_FIELDS {
-                fields.unknown.push(&key);
-            }
-        })
-    }
 }
 
 #[cfg(test)]

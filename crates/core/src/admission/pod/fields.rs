@@ -1,19 +1,25 @@
 //! Fields of a Pod that Windows does not support, and its images on Nano Server.
 //!
 //! The list comes from the Kubernetes documentation (Windows containers in Kubernetes, API compatibility) and the API
-//! reference (`PodSpec.os`). Invariants: at most `MAX_FOUND` fields of a pod are kept, each in less memory than its JSON takes.
+//! reference (`PodSpec.os`). A review reads a pod once and keeps what a decision needs; these fields are read only for the warnings about a
+//! workload whose pods use GMSA, so no decision pays for them. Invariants: at most `MAX_FOUND` fields of a pod are kept, each in less memory
+//! than its JSON takes.
 
-use serde::{Deserialize as _, Deserializer};
+use std::fmt;
+
+use serde::{
+    Deserializer,
+    de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
 
 use super::{Pod, Slot, SlotKind};
-use crate::json::Object;
-
-mod wire;
-
-use wire::{RawContainer, SecurityContext};
+use crate::json::Text;
 
 /// The most fields of one pod that are kept: more than any mistake sets; a bound for hostile objects.
 const MAX_FOUND: usize = 64;
+
+/// Below a longer pointer there is none of these fields.
+const MAX_POINTER: usize = 128;
 
 /// A field that Windows does not have, or not with every value.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,6 +31,42 @@ pub struct LinuxField {
     /// Why, or what Windows has instead.
     pub explanation: &'static str,
 }
+
+const fn field(path: &'static str, is_refused: bool, explanation: &'static str) -> LinuxField {
+    LinuxField { path, is_refused, explanation }
+}
+
+/// Every field that Windows does not have, in the order of the warnings.
+pub static FIELDS: [LinuxField; 27] = [
+    field("hostIPC", true, "Windows cannot share namespaces of the host"),
+    field("hostPID", true, "Windows cannot share namespaces of the host"),
+    field("hostUsers", true, "user namespaces are part of Linux"),
+    field("shareProcessNamespace", true, "Windows containers cannot share processes"),
+    // Pod level, on since Kubernetes 1.34 (KEP-2837).
+    field("resources", true, "Windows has the resources of each container"),
+    field("hostNetwork", false, "Windows pods have a network of their own"),
+    field("dnsPolicy: ClusterFirstWithHostNet", false, "Windows pods have a network of their own"),
+    field("securityContext.allowPrivilegeEscalation", true, "Windows has no capabilities"),
+    field("securityContext.appArmorProfile", true, "AppArmor is part of Linux"),
+    field("securityContext.capabilities", true, "Windows has no capabilities"),
+    field("securityContext.fsGroup", true, "Windows has no group IDs"),
+    field("securityContext.fsGroupChangePolicy", true, "Windows has no group IDs"),
+    field("securityContext.privileged", true, "Windows has hostProcess instead"),
+    field("securityContext.procMount", true, "Windows has no /proc"),
+    field("securityContext.readOnlyRootFilesystem", true, "Windows has to write to it"),
+    field("securityContext.runAsGroup", true, "Windows has no group IDs"),
+    field("securityContext.runAsUser", true, "Windows has runAsUserName instead"),
+    field("securityContext.seLinuxChangePolicy", true, "SELinux is part of Linux"),
+    field("securityContext.seLinuxOptions", true, "SELinux is part of Linux"),
+    field("securityContext.seccompProfile", true, "seccomp is part of Linux"),
+    field("securityContext.supplementalGroups", true, "Windows has no group IDs"),
+    field("securityContext.supplementalGroupsPolicy", true, "Windows has no group IDs"),
+    field("securityContext.sysctls", true, "sysctls are part of Linux"),
+    field("emptyDir.medium: Memory", false, "Windows has no volumes in memory"),
+    field("resources: hugepages", false, "Windows containers have no huge pages"),
+    field("volumeDevices", false, "Windows cannot attach raw block devices"),
+    field("mountPropagation", false, "Windows does not propagate mounts"),
+];
 
 /// A place in a pod that sets a field that Windows does not have.
 #[derive(Debug)]
@@ -48,88 +90,51 @@ pub struct Unsupported {
 }
 
 /// The pod itself, or a container by its position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SlotIndex {
     kind: SlotKind,
     index: u16,
 }
 
 /// An [`Occurrence`], as it is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Found {
-    /// Its position in [`all`].
-    field: u8,
-    is_false: bool,
     place: SlotIndex,
+    /// Its position in [`FIELDS`].
+    field: u8,
     /// The position of the volume or of the mount, for fields of those.
     item: u16,
+    is_false: bool,
 }
 
 const _: () = assert!(size_of::<Found>() <= r#""fsGroup":1"#.len());
 
 impl SlotIndex {
-    const POD: Self = Self { kind: SlotKind::Pod, index: 0 };
-
     fn slot(self, pod: &Pod) -> Option<Slot<'_>> {
         pod.slots().find(|slot| slot.kind == self.kind && slot.index == usize::from(self.index))
     }
 }
 
-macro_rules! fields {
-    ($($name:ident: $path:literal, $is_refused:literal, $explanation:literal;)*) => {
-        $(static $name: LinuxField = LinuxField { path: $path, is_refused: $is_refused, explanation: $explanation };)*
-
-        static OUTSIDE_SECURITY_CONTEXTS: &[&LinuxField] = &[$(&$name),*];
-    };
-}
-
-fields! {
-    HOST_IPC: "hostIPC", true, "Windows cannot share namespaces of the host";
-    HOST_PID: "hostPID", true, "Windows cannot share namespaces of the host";
-    HOST_USERS: "hostUsers", true, "user namespaces are part of Linux";
-    SHARE_PROCESS_NAMESPACE: "shareProcessNamespace", true, "Windows containers cannot share processes";
-    // Pod level, on since Kubernetes 1.34 (KEP-2837).
-    RESOURCES: "resources", true, "Windows has the resources of each container";
-    HOST_NETWORK: "hostNetwork", false, "Windows pods have a network of their own";
-    DNS_POLICY: "dnsPolicy: ClusterFirstWithHostNet", false, "Windows pods have a network of their own";
-    MEMORY_VOLUME: "emptyDir.medium: Memory", false, "Windows has no volumes in memory";
-    VOLUME_DEVICES: "volumeDevices", false, "Windows cannot attach raw block devices";
-    MOUNT_PROPAGATION: "mountPropagation", false, "Windows does not propagate mounts";
-    HUGE_PAGES: "resources: hugepages", false, "Windows containers have no huge pages";
-}
-
-/// Every field that Windows does not have.
-pub fn all() -> impl Iterator<Item = &'static LinuxField> {
-    OUTSIDE_SECURITY_CONTEXTS.iter().copied().chain(SecurityContext::FIELDS)
-}
-
 /// Reads a Pod, or the template of one.
 ///
 /// # Errors
-/// Where a list is of another type.
+/// Where the input is not JSON.
 pub fn read<'de, D: Deserializer<'de>>(pod: D) -> Result<Unsupported, D::Error> {
-    let Object(wire::RawPod { spec: Object(spec) }) = Object::deserialize(pod)?;
     let mut found = Unsupported::default();
-    let mut add = |set: Option<bool>, field| found.add(SlotIndex::POD, 0, set, field);
-    // The API server cannot tell `false` from absent where a field is filtered.
-    add(spec.host_ipc.filter(|set| *set), &HOST_IPC);
-    add(spec.host_pid.filter(|set| *set), &HOST_PID);
-    // Inverted: its default is `true`.
-    add(spec.host_users.map(|set| !set), &HOST_USERS);
-    add(spec.share_process_namespace, &SHARE_PROCESS_NAMESPACE);
-    add(spec.resources, &RESOURCES);
-    add(spec.host_network.filter(|set| *set), &HOST_NETWORK);
-    add(spec.uses_host_dns().then_some(true), &DNS_POLICY);
-    found.security_context(SlotIndex::POD, &spec.security_context);
-    for (volume, ()) in &spec.volumes {
-        found.add(SlotIndex::POD, *volume, Some(true), &MEMORY_VOLUME);
-    }
-    for (kind, index, container) in spec.containers() {
-        found.container(SlotIndex { kind, index }, container);
-    }
+    Walk { pointer: &mut String::new(), found: &mut found }.deserialize(pod)?;
+    found.fields.sort_unstable();
+    found.fields.dedup();
     found.fields.shrink_to_fit();
     found.on_nano_server.shrink_to_fit();
     Ok(found)
+}
+
+/// A value of a pod; null is none.
+enum Seen<'v> {
+    Flag(bool),
+    Text(&'v str),
+    /// A number, a list or an object.
+    Other,
 }
 
 impl Unsupported {
@@ -137,7 +142,7 @@ impl Unsupported {
     pub fn fields<'p>(&'p self, pod: &'p Pod) -> impl Iterator<Item = Occurrence<'p>> {
         self.fields.iter().filter_map(|found| {
             let Found { field, is_false, place, item } = *found;
-            let field = all().nth(field.into())?;
+            let field = FIELDS.get(usize::from(field))?;
             let (parent, container) = match place.kind.field() {
                 None => ("/spec".to_owned(), None),
                 Some(list) => {
@@ -146,8 +151,8 @@ impl Unsupported {
                 }
             };
             let item = match field.path {
-                path if path == MEMORY_VOLUME.path => format!("/volumes/{item}"),
-                path if path == MOUNT_PROPAGATION.path => format!("/volumeMounts/{item}"),
+                "emptyDir.medium: Memory" => format!("/volumes/{item}"),
+                "mountPropagation" => format!("/volumeMounts/{item}"),
                 _ => String::new(),
             };
             // After a colon comes a value, or the common part of several field names.
@@ -161,32 +166,125 @@ impl Unsupported {
         self.on_nano_server.iter().filter_map(|place| place.slot(pod))
     }
 
-    /// Adds a field that is set; `Some(false)` is the value `false`.
-    fn add(&mut self, place: SlotIndex, item: u16, set: Option<bool>, field: &LinuxField) {
-        if let Some(set) = set
-            && self.fields.len() < MAX_FOUND
-            && let Some(field) = all().position(|known| known == field).and_then(|at| u8::try_from(at).ok())
-        {
-            self.fields.push(Found { field, is_false: !set, place, item });
+    /// Looks at the value at a pointer, whose keys are not escaped.
+    fn see(&mut self, pointer: &str, value: &Seen<'_>) {
+        let mut steps: Vec<&str> = pointer.split('/').skip(1).collect();
+        let kind = steps.get(1).and_then(|list| SlotKind::of_field(list));
+        let index = kind.map_or(Some(0), |_| steps.get(2)?.parse().ok());
+        let (Some("spec"), Some(index)) = (steps.first().copied(), index) else { return };
+        let place = SlotIndex { kind: kind.unwrap_or(SlotKind::Pod), index };
+        let mut item = 0;
+        for step in &mut steps {
+            if let Ok(index) = step.parse() {
+                (item, *step) = (index, "*");
+            }
         }
+        let path = steps.get(if kind.is_some() { 3 } else { 1 }..).unwrap_or_default().join(".");
+        if kind.is_some() && path == "image" {
+            let is_on_it = matches!(value, Seen::Text(image) if image.contains("nanoserver"));
+            self.on_nano_server.extend((is_on_it && self.on_nano_server.len() < MAX_FOUND).then_some(place));
+        }
+        let (set, is_false) = match (kind.is_some(), &*path, value) {
+            // The API server cannot tell `false` from absent where a field is filtered.
+            (false, "hostIPC" | "hostPID" | "hostNetwork", Seen::Flag(false)) => return,
+            // Inverted: its default is `true`.
+            (false, "hostUsers", Seen::Flag(is_default)) => (&*path, *is_default),
+            (false, "dnsPolicy", Seen::Text("ClusterFirstWithHostNet")) => {
+                ("dnsPolicy: ClusterFirstWithHostNet", false)
+            }
+            (false, "volumes.*.emptyDir.medium", Seen::Text("Memory")) => ("emptyDir.medium: Memory", false),
+            (true, "volumeMounts.*.mountPropagation", Seen::Text(how)) if !["", "None"].contains(how) => {
+                ("mountPropagation", false)
+            }
+            (true, "volumeDevices.*", _) => ("volumeDevices", false),
+            (true, path, _)
+                if path.starts_with("resources.limits.hugepages-")
+                    || path.starts_with("resources.requests.hugepages-") =>
+            {
+                ("resources: hugepages", false)
+            }
+            (true, path, _) if !path.starts_with("securityContext.") => return,
+            (_, path, value) => (path, matches!(value, Seen::Flag(false))),
+        };
+        let item = if ["emptyDir.medium: Memory", "mountPropagation"].contains(&set) { item } else { 0 };
+        let field = FIELDS.iter().position(|known| known.path == set).and_then(|at| u8::try_from(at).ok());
+        let room = MAX_FOUND.saturating_sub(self.fields.len());
+        self.fields.extend(field.map(|field| Found { place, field, item, is_false }).into_iter().take(room));
+    }
+}
+
+/// Shows each value of a pod, with its place, to [`Unsupported::see`].
+struct Walk<'w> {
+    pointer: &'w mut String,
+    found: &'w mut Unsupported,
+}
+
+impl Walk<'_> {
+    /// The same for a value in this one.
+    fn below(&mut self, step: &str) -> Walk<'_> {
+        self.pointer.push('/');
+        self.pointer.push_str(step);
+        Walk { pointer: self.pointer, found: self.found }
     }
 
-    fn security_context(&mut self, place: SlotIndex, context: &SecurityContext) {
-        for (set, field) in context.fields() {
-            self.add(place, 0, set, field);
+    fn see(self, value: &Seen<'_>) {
+        self.found.see(self.pointer, value);
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<(), D::Error> {
+        if self.pointer.len() > MAX_POINTER {
+            input.deserialize_ignored_any(IgnoredAny).map(drop)
+        } else {
+            input.deserialize_any(self)
         }
     }
+}
 
-    fn container(&mut self, place: SlotIndex, container: &RawContainer) {
-        self.security_context(place, &container.security_context);
-        self.add(place, 0, container.has_huge_pages().then_some(true), &HUGE_PAGES);
-        self.add(place, 0, container.volume_devices.then_some(true), &VOLUME_DEVICES);
-        for (mount, ()) in &container.volume_mounts {
-            self.add(place, *mount, Some(true), &MOUNT_PROPAGATION);
+macro_rules! see {
+    ($($visit:ident: $type:ty => $seen:expr),*) => {
+        $(fn $visit<E>(self, value: $type) -> Result<(), E> {
+            self.see(&$seen(value));
+            Ok(())
+        })*
+    };
+}
+
+impl<'de> Visitor<'de> for Walk<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    see!(visit_bool: bool => Seen::Flag, visit_str: &str => Seen::Text, visit_i64: i64 => |_| Seen::Other, visit_u64: u64 => |_| Seen::Other, visit_f64: f64 => |_| Seen::Other);
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
+        let (length, mut index) = (self.pointer.len(), 0);
+        while items.next_element_seed(self.below(&index.to_string()))?.is_some() {
+            self.pointer.truncate(length);
+            index += 1;
         }
-        if container.on_nano_server && self.on_nano_server.len() < MAX_FOUND {
-            self.on_nano_server.push(place);
+        self.pointer.truncate(length);
+        self.see(&Seen::Other);
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<(), A::Error> {
+        let length = self.pointer.len();
+        while let Some(key) = entries.next_key::<Text>()? {
+            entries.next_value_seed(self.below(&key))?;
+            self.pointer.truncate(length);
         }
+        self.see(&Seen::Other);
+        Ok(())
     }
 }
 

@@ -46,9 +46,6 @@ fn has_version(value: &str) -> bool {
     value.ends_with(|c: char| c.is_ascii_digit())
 }
 
-/// The operating systems that a node can have.
-const ANY_OS: [&str; 2] = ["windows", "linux"];
-
 fn is_os(key: &str) -> bool {
     OS.contains(&key)
 }
@@ -58,25 +55,32 @@ fn is_like_os(key: &str) -> bool {
     OS.iter().any(|os| key.eq_ignore_ascii_case(os))
 }
 
+/// The node selector: each label with its value is a condition.
 #[derive(Debug, Default)]
-pub(super) struct PinnedLabels {
-    pub on_windows: bool,
+pub(super) struct PinnedLabels(Expressions);
+
+impl PinnedLabels {
+    pub fn on_windows(&self) -> bool {
+        self.0.not_on_linux && !self.0.not_on_windows
+    }
+
     /// Whether the pod stays on nodes of one build of Windows.
-    pub on_a_build: bool,
+    pub fn on_a_build(&self) -> bool {
+        self.0.on_a_build
+    }
+
     /// Whether it selects a label or a value of an operating system that no node has, such as one in another case.
-    pub on_no_node: bool,
+    pub fn on_no_node(&self) -> bool {
+        self.0.not_on_linux && self.0.not_on_windows
+    }
 }
 
 impl<'de> Deserialize<'de> for PinnedLabels {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        fold_entries(input, Self::default(), |selector: &mut Self, key: Text, value: Option<Text>| {
-            let value = value.as_deref();
-            selector.on_windows |= is_os(&key) && value == Some("windows");
-            selector.on_windows |= value.is_some() && is_of_windows(&key, value.is_some_and(names_windows));
-            selector.on_a_build |= value.is_some() && pins_build(&key, value.is_some_and(has_version));
-            let is_known = || is_os(&key) && value.is_some_and(|value| ANY_OS.contains(&value));
-            selector.on_no_node |= is_like_os(&key) && !is_known();
-        })
+        let add = |all: &mut Expressions, key: Text, value: Option<Text>| {
+            all.add(&key, "In", &Values { first: vec![value.unwrap_or_default()], more: false });
+        };
+        fold_entries(input, Expressions::default(), add).map(Self)
     }
 }
 
@@ -156,7 +160,7 @@ impl Node for OperatingSystem {
 }
 
 /// Conditions that hold together, so one of them is enough.
-#[derive(Default)]
+#[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact about the list")]
 struct Expressions {
     any: bool,
@@ -169,28 +173,29 @@ impl Expressions {
     fn excludes(&self, system: OperatingSystem) -> bool {
         if system == OperatingSystem::Linux { self.not_on_linux } else { self.not_on_windows }
     }
+
+    fn add(&mut self, key: &str, operator: &str, Values { first, more }: &Values) {
+        // Values of such a label that a Linux node does not have.
+        let are_of_windows =
+            operator == "In" && !first.is_empty() && first.iter().all(|value| is_of_windows(key, names_windows(value)));
+        let excludes = |system: OperatingSystem| {
+            // An empty list is refused by the API server, and says nothing here.
+            let is_empty = operator == "In" && first.is_empty();
+            let is_ruled_out = !is_empty && holds(operator, first, system.label(key)) == Some(false);
+            !more && (is_ruled_out || are_of_windows && system == OperatingSystem::Linux)
+        };
+        self.any = true;
+        self.not_on_linux |= excludes(OperatingSystem::Linux);
+        self.not_on_windows |= excludes(OperatingSystem::Windows);
+        let pins = |value: &Text| pins_build(key, has_version(value));
+        self.on_a_build |= operator == "In" && !more && !first.is_empty() && first.iter().all(pins);
+    }
 }
 
 impl<'de> Deserialize<'de> for Expressions {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         fold(input, Self::default(), |all: &mut Self, Object(requirement): Object<Requirement<Values>>| {
-            let (key, operator) = (requirement.key(), requirement.operator());
-            let Values { first, more } = &requirement.values;
-            // Values of such a label that a Linux node does not have.
-            let are_of_windows = operator == "In"
-                && !first.is_empty()
-                && first.iter().all(|value| is_of_windows(key, names_windows(value)));
-            let excludes = |system: OperatingSystem| {
-                // An empty list is refused by the API server, and says nothing here.
-                let is_empty = operator == "In" && first.is_empty();
-                let is_ruled_out = !is_empty && holds(operator, first, system.label(key)) == Some(false);
-                !more && (is_ruled_out || are_of_windows && system == OperatingSystem::Linux)
-            };
-            all.any = true;
-            all.not_on_linux |= excludes(OperatingSystem::Linux);
-            all.not_on_windows |= excludes(OperatingSystem::Windows);
-            let pins = |value: &Text| pins_build(key, has_version(value));
-            all.on_a_build |= operator == "In" && !more && !first.is_empty() && first.iter().all(pins);
+            all.add(requirement.key(), requirement.operator(), &requirement.values);
         })
     }
 }

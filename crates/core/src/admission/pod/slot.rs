@@ -1,14 +1,17 @@
 //! A slot: one place in a Pod that can carry `securityContext.windowsOptions`, which is the pod itself and every container
 //! of every kind. The head of `pod.rs` lists what a new kind of slot touches; `SlotKind::field` is there
-//! too, because only it and `fields/wire.rs` name the lists of containers.
+//! too, because it alone names the lists of containers.
 
 use std::fmt;
 
-use super::tickets::{SIDECAR, SidecarFields};
+use super::{
+    slot_of,
+    tickets::{SIDECAR, SidecarFields},
+};
 use crate::quote::Quoted;
 
 /// The kind of a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SlotKind {
     Pod,
     Container,
@@ -58,10 +61,7 @@ pub struct Slot<'p> {
 impl Slot<'_> {
     /// Advances a walk over slots to the slot at a position. A slot that is not there has no contents, which is denied.
     pub fn at((kind, index): (SlotKind, usize), walk: &mut impl Iterator<Item = Self>) -> Self {
-        let (owner, tickets) = ("", SidecarFields::default());
-        let missing =
-            Self { kind, index, owner, name: None, contents: None, run_as_user: None, host_process: None, tickets };
-        walk.find(|slot| slot.position() == (kind, index)).unwrap_or(missing)
+        walk.find(|slot| slot.position() == (kind, index)).unwrap_or_else(|| slot_of(kind, index, "", None))
     }
 
     /// Its `windowsOptions` as a JSON Pointer (RFC 6901) into the Pod.

@@ -170,11 +170,6 @@ impl Kind {
         self.below().is_some() && !self.starts_runs()
     }
 
-    /// Whether it must be deleted and created again to make pods once more.
-    pub fn runs_once(self) -> bool {
-        self.pod_count() == PodCount::Completions
-    }
-
     /// Whether pods follow a change of its template: it replaces them, or its next Job has new ones. Otherwise the template is immutable, or existing
     /// pods stay as they are.
     pub fn follows_template(self) -> bool {
@@ -206,7 +201,7 @@ impl Kind {
     /// # Errors
     /// Where the string is not JSON, or what is above the template is not an object.
     pub fn template_in(self, json: &str) -> Result<Option<&RawValue>, serde_json::Error> {
-        json::at(json, [self.template()]).map(|[template]| template)
+        json::at(json, self.template())
     }
 }
 
