@@ -130,16 +130,6 @@ pub fn suggest_name(name: &str) -> String {
     if labels.is_empty() { "gmsa".to_owned() } else { labels.join(".") }
 }
 
-/// A `GMSACredentialSpec` with its contents parsed. Everything else in the object is skipped.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct CredentialSpec {
-    #[serde(default)]
-    pub metadata: SpecMetadata,
-    /// The top-level field `credspec`, of any type.
-    #[serde(default)]
-    pub credspec: Option<Value>,
-}
-
 /// The metadata of a `GMSACredentialSpec` that the webhook reads.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -150,13 +140,6 @@ pub struct SpecMetadata {
     /// The API server's opaque version of the object.
     #[serde(default, deserialize_with = "null_is_default")]
     pub resource_version: String,
-}
-
-impl CredentialSpec {
-    /// The contents text, or `None` where `credspec` is missing or is not a JSON object (`{}` is one).
-    pub fn contents(&self) -> Option<Contents> {
-        self.credspec.as_ref().and_then(Value::as_object).map(Contents::of)
-    }
 }
 
 /// The contents text of a credential spec.
@@ -176,6 +159,11 @@ impl PartialEq for Contents {
 impl Eq for Contents {}
 
 impl Contents {
+    /// The contents of a whole credential spec, or `None` where `credspec` is missing or is not a JSON object (`{}` is one).
+    pub fn of_spec(spec: &Value) -> Option<Self> {
+        spec.get("credspec")?.as_object().map(Self::of)
+    }
+
     pub fn of(credspec: &Map<String, Value>) -> Self {
         Self { text: text::print(credspec).into(), _permit: None }
     }

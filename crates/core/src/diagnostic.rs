@@ -10,23 +10,15 @@ pub mod rules;
 use crate::quote::one_line;
 pub use rules::Rule;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// Worth knowing. It fails a command only with `--fail-on note`.
-    Note,
-    /// It may be intended, but rarely is.
-    Warning,
-    /// It cannot work.
-    Error,
-}
-
-impl Severity {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
+word_enum! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Severity {
+        /// Worth knowing. It fails a command only with `--fail-on note`.
+        Note = "note",
+        /// It may be intended, but rarely is.
+        Warning = "warning",
+        /// It cannot work.
+        Error = "error",
     }
 }
 

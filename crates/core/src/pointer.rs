@@ -1,4 +1,4 @@
-//! Keys in JSON Pointers (RFC 6901), where `~` and `/` are escaped.
+//! JSON Pointers (RFC 6901), in whose keys `~` and `/` are escaped.
 
 /// The key, as it stands between two slashes of a pointer.
 #[must_use]
@@ -12,6 +12,25 @@ pub fn unescape(step: &str) -> String {
     step.replace("~1", "/").replace("~0", "~")
 }
 
+/// A JSON Pointer in dotted notation: `/spec/containers/0/name` is `spec.containers[0].name`, and a key with a dot or a slash
+/// is in brackets.
+#[must_use]
+pub fn dotted(pointer: &str) -> String {
+    let mut field = String::with_capacity(pointer.len());
+    for step in pointer.split('/').skip(1) {
+        let step = unescape(step);
+        if (!step.is_empty() && step.bytes().all(|b| b.is_ascii_digit())) || step.contains(['.', '/']) {
+            field.extend(["[", &step, "]"]);
+        } else {
+            if !field.is_empty() {
+                field.push('.');
+            }
+            field.push_str(&step);
+        }
+    }
+    field
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -21,5 +40,13 @@ mod tests {
         for (key, step) in [("a", "a"), ("kubernetes.io/os", "kubernetes.io~1os"), ("~1", "~01"), ("~/", "~0~1")] {
             assert_eq!((escape(key).as_str(), unescape(step).as_str()), (step, key));
         }
+    }
+
+    #[test]
+    fn pointers_are_written_as_fields() {
+        assert_eq!(dotted("/spec/containers/0/name"), "spec.containers[0].name");
+        let places = dotted("/items/1/pod.alpha.windows.kubernetes.io~1gmsa~0");
+        assert_eq!(places, "items[1][pod.alpha.windows.kubernetes.io/gmsa~]");
+        assert_eq!(dotted(""), "");
     }
 }

@@ -173,7 +173,7 @@ fn ready(folder: &Folder, wait: Duration, is_json: bool) -> Result<ExitCode, Str
         return Ok(ExitCode::SUCCESS);
     }
     let (verb, why) = folder.why_not_ready(OffsetDateTime::now_utc());
-    eprintln!("no {} in {}: {why}", verb.product(), folder.0.display());
+    eprintln!("no {} in {}: {why}", verb.product().name, folder.0.display());
     Ok(ExitCode::FAILURE)
 }
 
@@ -262,7 +262,7 @@ impl Agent {
             Err(error) => {
                 let reason = remark(&chain(&error));
                 let is_removed = error.removes_tickets() && self.folder.remove_given(verb);
-                tracing::warn!(is_removed, "no {}: {}", verb.product(), cut_message(&reason));
+                tracing::warn!(is_removed, "no {}: {}", verb.product().name, cut_message(&reason));
                 // The next answer is logged, so the last line of the log is the state.
                 self.last = None;
                 if let Err(error) = self.folder.write_status(verb, &reason, mode) {
@@ -289,7 +289,7 @@ impl Agent {
         let last = (services, kvno);
         if self.last.as_ref() != Some(&last) {
             let (services, expires) = (cut_message(&last.0), expires.map(cut_message));
-            tracing::info!(services, expires, kvno, "{} written", self.verb.product());
+            tracing::info!(services, expires, kvno, "{} written", self.verb.product().name);
             self.last = Some(last);
         }
         Ok(self.schedule.after_tickets(life, asked))

@@ -116,7 +116,7 @@ impl Broker {
             return Err(Refusal::forbidden(rules::KEYTAB_DOMAIN.id, message));
         }
         if !domain.config.allows(&spec.account.sam) {
-            let (sam, product) = (Quoted::new(&spec.account.sam), verb.product());
+            let (sam, product) = (Quoted::new(&spec.account.sam), verb.product().name);
             let message = format!("the broker gives no {product} of {sam} in {}", domain.config.kdcs.name);
             return Err(Refusal::forbidden(rules::TICKET_ACCOUNT.id, message));
         }

@@ -7,7 +7,7 @@ use gmsa_core::{
         generate::{Domain, scalar},
         is_dns_subdomain,
         lint::{WRONG_DOMAIN, against as domain},
-        services::{self, Services},
+        services::{Services, list_of},
     },
     diagnostic::{
         Diagnostic, Severity,
@@ -93,7 +93,7 @@ fn listed(account: &Account, spec: &Value) -> Option<Diagnostic> {
 /// Where pods get a ticket-granting ticket of an account with service principal names: with it they get tickets as any user to its services
 /// (`S4U2Self`).
 fn any_service(account: &Account, spec: &Value) -> Option<Diagnostic> {
-    if Services::of(services::listed(spec)) != Ok(Services::Any) || account.services().is_empty() {
+    if Services::of(Verb::Use, list_of(spec, Verb::Use)) != Ok(Services::Any) || account.services().is_empty() {
         return None;
     }
     let names = quoted(account.services().iter().map(String::as_str));
@@ -193,7 +193,7 @@ async fn of_forest(
     let of_account = account.as_ref().and_then(|account| forest.of_object(&account.name));
     let meant = named.or(of_account).or_else(|| forest.own());
     let mut found = meant.map(|meant| domain(spec, &meant.facts)).unwrap_or_default();
-    if let Ok(services) = Services::of(services::listed(spec)) {
+    if let Ok(services) = Services::of(Verb::Use, list_of(spec, Verb::Use)) {
         if let Services::Listed(listed) = &services {
             found.extend(of_tickets(directory, listed).await?);
         }
@@ -223,7 +223,7 @@ async fn of_forest(
         vec![whole]
     } else {
         found.extend(listed(&account, spec).into_iter().chain(any_service(&account, spec)));
-        if let Ok(names) = services::keytab_names(services::list_of(spec, Verb::Export)) {
+        if let Ok(Services::Listed(names)) = Services::of(Verb::Export, list_of(spec, Verb::Export)) {
             found.extend(of_keytab(directory, &account, &names).await?);
         }
         ended(&account, now).collect()

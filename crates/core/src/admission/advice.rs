@@ -12,7 +12,7 @@ use super::{
     pod::{
         Pod, Slot,
         fields::{Occurrence, Unsupported},
-        tickets::Variable,
+        tickets::Product,
     },
     warning::{Warnings, text},
 };
@@ -95,8 +95,8 @@ pub fn advise(pod: &Pod) -> Vec<Advice> {
 /// The warnings about containers that do not use the tickets or the keytab their pod asks for, or, where `are_injected`, lose a setting to them.
 pub fn advise_tickets(pod: &Pod, are_injected: bool) -> Vec<Advice> {
     let advice = |(verb, slot): (Verb, Slot<'_>)| {
-        let Variable { name, set, .. } = verb.variable();
-        let (sets_it, what) = (slot.tickets.has(set), verb.of_this_pod());
+        let Product { variable: name, set, of_this_pod: what, .. } = verb.product();
+        let sets_it = slot.tickets.has(*set);
         let effect = if sets_it {
             format!("sets {name} itself, so it does not use {what} of its pod")
         } else {
@@ -109,7 +109,7 @@ pub fn advise_tickets(pod: &Pod, are_injected: bool) -> Vec<Advice> {
         (sets_it || are_injected).then(|| advice.with_fix(fix))
     };
     let asked = pod.asks().flat_map(|(verb, _)| pod.slots().map(move |slot| (verb, slot)));
-    let has_other = |(verb, slot): &(Verb, Slot<'_>)| slot.tickets.has(verb.variable().other) && !slot.is_sidecar();
+    let has_other = |(verb, slot): &(Verb, Slot<'_>)| slot.tickets.has(verb.product().other) && !slot.is_sidecar();
     asked.filter(has_other).filter_map(advice).collect()
 }
 

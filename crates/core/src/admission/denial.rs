@@ -94,11 +94,11 @@ pub enum Denial {
     NameWithoutContents { slot: SlotRef, spec: SpecName },
     #[error("cannot update an existing pod's GMSA settings (GMSA {what} modified on {slot})")]
     Modified { what: &'static str, slot: SlotRef },
-    #[error("this pod cannot have {}: {}", .0.product(), .1)]
+    #[error("this pod cannot have {}: {}", .0.product().name, .1)]
     TicketsImpossible(Verb, String),
-    #[error("{} are not enabled here, or are being rolled out: try again", .0.product())]
+    #[error("{} are not enabled here, or are being rolled out: try again", .0.product().name)]
     TicketsNotEnabled(Verb),
-    #[error("unable to give this pod {}: {}", .0.product(), .1.cause)]
+    #[error("unable to give this pod {}: {}", .0.product().name, .1.cause)]
     TicketsUnavailable(Verb, Failure),
 }
 

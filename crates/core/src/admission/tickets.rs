@@ -114,7 +114,7 @@ pub(super) fn claims(pod: &Pod, settings: &TicketSettings) -> Vec<Claim> {
     };
     denials.extend(obstacles(pod, verb).map(impossible));
     let names = pod.asks().map(|(verb, name)| {
-        let spec = spec_name(name, || format!("annotation {}", verb.annotation()))?;
+        let spec = spec_name(name, || format!("annotation {}", verb.product().annotation))?;
         Ok(Claim::Token(verb, spec))
     });
     let (claims, wrong): (Vec<_>, Vec<_>) = names.partition(Result::is_ok);
@@ -132,20 +132,20 @@ fn obstacles(pod: &Pod, first: Verb) -> impl Iterator<Item = String> {
     let tickets = tickets.map(|_| format!("volume {SIDECAR:?} is not an emptyDir in memory"));
     let tokens = pod.asks().filter_map(|(verb, spec)| {
         pod.volumes().token(verb).filter(|token| *token != spec)?;
-        let right = format!("a token with the audience {}NAME and the path {TOKEN_PATH:?}", verb.audience());
-        Some(format!("volume {:?} needs one source, {right}, and no other", verb.token_volume()))
+        let right = format!("a token with the audience {}NAME and the path {TOKEN_PATH:?}", verb.product().audience);
+        Some(format!("volume {:?} needs one source, {right}, and no other", verb.product().token_volume))
     });
     let slots = pod.slots().filter_map(move |slot| {
-        let lacked = pod.asks().find(|(verb, _)| !slot.is_sidecar() || !slot.tickets.has(verb.token_mount()));
+        let lacked = pod.asks().find(|(verb, _)| !slot.is_sidecar() || !slot.tickets.has(verb.product().token_mount));
         let (lacked, _) = lacked?;
-        let other = Verb::ALL.into_iter().find(|verb| slot.tickets.has(verb.token_mount()));
+        let other = Verb::ALL.into_iter().find(|verb| slot.tickets.has(verb.product().token_mount));
         let fault = if slot.has_windows_options() {
-            format!("has windowsOptions, and {} are for Linux pods", first.product())
+            format!("has windowsOptions, and {} are for Linux pods", first.product().name)
         } else if slot.owner == SIDECAR && slot.kind != SlotKind::Pod {
             let what = "an init container with restartPolicy: Always that mounts volume";
-            format!("has the name of the sidecar, {what} {:?}", lacked.token_volume())
+            format!("has the name of the sidecar, {what} {:?}", lacked.product().token_volume)
         } else if let Some(other) = other {
-            format!("mounts volume {:?}, which is for the sidecar alone", other.token_volume())
+            format!("mounts volume {:?}, which is for the sidecar alone", other.product().token_volume)
         } else if slot.tickets.has(SidecarFields::OTHER) {
             format!("may mount volume {SIDECAR:?} at {FOLDER} alone, whole and read-only, and nothing else there")
         } else {
@@ -195,7 +195,7 @@ impl Injected {
         let values = [
             ("$TICKETS", spec(Verb::Use)),
             ("$KEYTAB", spec(Verb::Export)),
-            ("$TOKEN", text(first.token_volume())),
+            ("$TOKEN", text(first.product().token_volume)),
             ("$IMAGE", text(image)),
             ("$BROKER", text(broker)),
             ("$ADDRESS", text(broker_address)),
@@ -244,9 +244,9 @@ pub(super) fn inject(
         let (container, has) = (format!("/spec/{list}/{}", slot.index), |field| slot.tickets.has(field));
         let position = |field| has(field).then_some("-");
         let is_there = [
-            no_tickets || has(Verb::Use.variable().set),
+            no_tickets || has(Verb::Use.product().set),
             no_tickets || has(SidecarFields::CONFIGURATION),
-            no_keytab || has(Verb::Export.variable().set),
+            no_keytab || has(Verb::Export.product().set),
         ];
         add(patch, &format!("{container}/env"), position(SidecarFields::ENV), &env, is_there)?;
         let mounts = (format!("{container}/volumeMounts"), position(SidecarFields::MOUNTS));

@@ -8,7 +8,10 @@ use std::fmt;
 use serde_json::Value;
 
 use super::Verb;
-use crate::quote::Quoted;
+use crate::{
+    diagnostic::rules::{self, Rule},
+    quote::Quoted,
+};
 
 /// The annotation of a `GMSACredentialSpec`.
 pub const ANNOTATION: &str = "gmsa-webhook/services";
@@ -34,14 +37,10 @@ pub enum Services {
 /// Why a credential spec gives no tickets, or no keytab.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoTickets {
-    #[error("its owner lists no services in the annotation {ANNOTATION}")]
-    NotOptedIn,
-    #[error("its annotation {ANNOTATION} {0}")]
-    Wrong(ServicesError),
-    #[error("its owner lists no names in the annotation {KEYTAB}")]
-    NoKeytab,
-    #[error("its annotation {KEYTAB} {0}")]
-    WrongKeytab(ServicesError),
+    #[error("its owner lists no {} in the annotation {}", if *.0 == Verb::Use { "services" } else { "names" }, annotation_for(*.0))]
+    NotOptedIn(Verb),
+    #[error("its annotation {} {}", annotation_for(*.0), .1)]
+    Wrong(Verb, ServicesError),
 }
 
 /// Why the annotation cannot be used.
@@ -62,12 +61,17 @@ pub enum ServicesError {
 }
 
 impl Services {
-    /// The services that a credential spec with this annotation gives tickets for.
+    /// What a credential spec with this annotation ([`annotation_for`] the verb) gives tickets for; or the names for which its keytab has entries
+    /// beside the account's own name, which are spelled in the same way, without `*`.
     ///
     /// # Errors
     /// Where its owner did not opt in, or not in the right form.
-    pub fn of(annotation: Option<&str>) -> Result<Self, NoTickets> {
-        Self::parse(annotation.ok_or(NoTickets::NotOptedIn)?).map_err(NoTickets::Wrong)
+    pub fn of(verb: Verb, annotation: Option<&str>) -> Result<Self, NoTickets> {
+        let parsed = match Self::parse(annotation.ok_or(NoTickets::NotOptedIn(verb))?) {
+            Ok(Self::Any) if verb == Verb::Export => Err(ServicesError::NotAService(Quoted::new("*"))),
+            parsed => parsed,
+        };
+        parsed.map_err(|error| NoTickets::Wrong(verb, error))
     }
 
     /// Reads the annotation. Of equal services one is kept.
@@ -106,12 +110,7 @@ impl fmt::Display for Services {
     }
 }
 
-/// The annotation of a whole credential spec; `None` too where it is not a text.
-pub fn listed(spec: &Value) -> Option<&str> {
-    list_of(spec, Verb::Use)
-}
-
-/// The annotation of a whole credential spec that opts in to what this verb gives: [`ANNOTATION`], or [`KEYTAB`].
+/// The annotation of a whole credential spec that opts in to what this verb gives: [`ANNOTATION`], or [`KEYTAB`]; `None` too where it is not a text.
 pub fn list_of(spec: &Value, verb: Verb) -> Option<&str> {
     spec.pointer("/metadata/annotations")?.get(annotation_for(verb))?.as_str()
 }
@@ -124,15 +123,11 @@ pub fn annotation_for(verb: Verb) -> &'static str {
     }
 }
 
-/// The names for which a credential spec with this annotation ([`KEYTAB`]) has entries in its keytab, beside the account's own name. They are
-/// spelled as in a list of services, without `*`.
-///
-/// # Errors
-/// Where its owner did not opt in, or not in the right form.
-pub fn keytab_names(annotation: Option<&str>) -> Result<Vec<String>, NoTickets> {
-    match Services::parse(annotation.ok_or(NoTickets::NoKeytab)?).map_err(NoTickets::WrongKeytab)? {
-        Services::Any => Err(NoTickets::WrongKeytab(ServicesError::NotAService(Quoted::new("*")))),
-        Services::Listed(names) => Ok(names),
+/// The rule that a credential spec breaks whose [`annotation_for`] this verb is missing or wrong.
+pub fn rule_for(verb: Verb) -> &'static Rule {
+    match verb {
+        Verb::Use => &rules::TICKET_SERVICES,
+        Verb::Export => &rules::KEYTAB_NAMES,
     }
 }
 
@@ -203,7 +198,7 @@ mod tests {
 
     #[test]
     fn without_the_annotation_there_are_no_tickets() {
-        let said = |annotation| Services::of(annotation).map_err(|why| why.to_string());
+        let said = |annotation| Services::of(Verb::Use, annotation).map_err(|why| why.to_string());
         assert_eq!(said(Some("*")), Ok(Services::Any));
         let none = "its owner lists no services in the annotation gmsa-webhook/services";
         assert_eq!(said(None), Err(none.to_owned()));
@@ -215,8 +210,9 @@ mod tests {
 
     #[test]
     fn a_keytab_needs_names_of_services() {
-        let said = |annotation| keytab_names(annotation).map_err(|why| why.to_string());
-        assert_eq!(said(Some("http/App.contoso.com")), Ok(vec!["HTTP/app.contoso.com".to_owned()]));
+        let said = |annotation| Services::of(Verb::Export, annotation).map_err(|why| why.to_string());
+        let names = Services::Listed(vec!["HTTP/app.contoso.com".to_owned()]);
+        assert_eq!(said(Some("http/App.contoso.com")), Ok(names));
         assert_eq!(said(None), Err("its owner lists no names in the annotation gmsa-webhook/keytab".to_owned()));
         let wrong = "its annotation gmsa-webhook/keytab lists \"*\", which is not a service: expected CLASS/HOST, such as HTTP/app.contoso.com or MSSQLSvc/sql1.contoso.com:1433";
         assert_eq!(said(Some("*")), Err(wrong.to_owned()));

@@ -24,7 +24,7 @@ use crate::shared::{
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
-    credspec::{CredentialSpec, is_dns_label, is_dns_subdomain},
+    credspec::{is_dns_label, is_dns_subdomain},
     diagnostic::Diagnostic,
 };
 
@@ -111,8 +111,7 @@ struct Pods {
 /// The number of GMSA pods that have not ended, findings about pods that no restart helps or that cannot be parsed, and the workloads of
 /// outdated pods.
 async fn outdated(world: &World, namespace: Option<&String>) -> anyhow::Result<(Report, BTreeMap<PodOwner, Pods>)> {
-    let specs: Vec<CredentialSpec> = world.list(&collection()).await?;
-    let contents = contents_by_name(specs);
+    let contents = contents_by_name(world.list::<serde_json::Value>(&collection()).await?);
     let pods = world.pods(namespace.map(String::as_str), false).await?;
     let (mut report, mut workloads) = (Report::default(), BTreeMap::new());
     for json in pods.iter() {

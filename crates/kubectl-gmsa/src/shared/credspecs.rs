@@ -1,12 +1,12 @@
 //! Credential specs among manifests, and by name.
 
-use std::collections::HashMap;
+use std::{borrow::Borrow, collections::HashMap};
 
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
     credspec::{
-        Contents, CredentialSpec, GROUP, KIND, PLURAL, SpecName, Verb, lint,
-        services::{self, ANNOTATION, KEYTAB, Services, keytab_names},
+        Contents, GROUP, KIND, PLURAL, SpecName, Verb, lint,
+        services::{ANNOTATION, KEYTAB, Services, annotation_for, list_of, rule_for},
     },
     diagnostic::Diagnostic,
     pointer::escape,
@@ -17,21 +17,22 @@ use serde_json::Value;
 use super::{annotations::meant, rules};
 
 /// The contents of credential specs, by name.
-pub fn contents_by_name(specs: impl IntoIterator<Item = CredentialSpec>) -> HashMap<String, Contents> {
-    specs.into_iter().filter_map(|spec| Some((spec.metadata.name.clone(), spec.contents()?))).collect()
+pub fn contents_by_name(specs: impl IntoIterator<Item = impl Borrow<Value>>) -> HashMap<String, Contents> {
+    let one = |spec: &Value| Some((spec.pointer("/metadata/name")?.as_str()?.to_owned(), Contents::of_spec(spec)?));
+    specs.into_iter().filter_map(|spec| one(spec.borrow())).collect()
 }
 
 /// Why a credential spec gives no tickets, or no keytab, and the command that corrects the annotation.
 pub fn without_tickets(name: &SpecName, verb: Verb, spec: &Value) -> Option<Diagnostic> {
-    let annotation = services::list_of(spec, verb);
-    let (rule, key, why) = match verb {
-        Verb::Use => (&rules::TICKET_SERVICES, ANNOTATION, Services::of(annotation).err()?),
-        Verb::Export => (&rules::KEYTAB_NAMES, KEYTAB, keytab_names(annotation).err()?),
-    };
+    let annotation = list_of(spec, verb);
+    let why = Services::of(verb, annotation).err()?;
     let services = annotation.and_then(lint::corrected_services).and_then(|services| posix(&services));
     let services = services.as_deref().unwrap_or("HTTP/app.contoso.com");
-    let command = format!("kubectl annotate {PLURAL} {name} --overwrite {key}={services}");
-    Some(Diagnostic::new(rule, format!("cred spec {name} gives no {}: {why}", verb.product())).with_fix(command))
+    let command = format!("kubectl annotate {PLURAL} {name} --overwrite {}={services}", annotation_for(verb));
+    Some(
+        Diagnostic::new(rule_for(verb), format!("cred spec {name} gives no {}: {why}", verb.product().name))
+            .with_fix(command),
+    )
 }
 
 /// Whether a manifest is a credential spec, of any version, or is meant as one: the linter reports a wrong group or kind.

@@ -326,7 +326,7 @@ async fn unreviewed_template(world: &World, workload: &WorkloadTree) -> Option<C
 pub async fn unreviewed(world: &World, pod: &ClusterPod) -> Read<Option<Diagnostic>> {
     let lacked = tickets::lacked(&pod.admission);
     let (lacks, what) = if let Some(verb) = lacked {
-        (&*format!("the pod asks for {} and has no sidecar for that", verb.of_a_pod()), "the sidecar")
+        (&*format!("the pod asks for {} and has no sidecar for that", verb.product().of_a_pod), "the sidecar")
     } else if ContentsState::of::<Contents>(&pod.admission, &HashMap::new()) == ContentsState::WithoutContents {
         ("the pod names a credential spec and carries no contents", "contents")
     } else {

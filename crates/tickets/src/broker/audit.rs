@@ -56,7 +56,7 @@ impl Audit {
             cause = refusal.map(|refusal| cut_message(&refusal.message)),
             duration_seconds,
             "{} {}",
-            verb.product(),
+            verb.product().name,
             if refusal.is_some() { "refused" } else { "given" }
         );
     }

@@ -15,7 +15,7 @@ use gmsa_core::{
     credspec::{
         MAX_CONTENTS_BYTES, SpecName, Verb,
         domain_join::DomainJoinConfig,
-        services::{ANNOTATION, KEYTAB, Services, keytab_names},
+        services::{Services, annotation_for, rule_for},
     },
     diagnostic::rules,
     quote::Quoted,
@@ -130,13 +130,10 @@ impl Specs {
 
 fn ticket_spec(object: AnnotatedSpec<'_>, verb: Verb, name: &SpecName) -> Result<TicketSpec, Refusal> {
     let annotations = object.metadata.annotations.unwrap_or_default();
-    let annotation = |key: &str| annotations.get(key).map(String::as_str);
-    let (services, rule) = match verb {
-        Verb::Use => (Services::of(annotation(ANNOTATION)), &rules::TICKET_SERVICES),
-        Verb::Export => (keytab_names(annotation(KEYTAB)).map(Services::Listed), &rules::KEYTAB_NAMES),
-    };
-    let services = services
-        .map_err(|why| Refusal::forbidden(rule.id, format!("cred spec {name} gives no {}: {why}", verb.product())))?;
+    let services = Services::of(verb, annotations.get(annotation_for(verb)).map(String::as_str)).map_err(|why| {
+        let message = format!("cred spec {name} gives no {}: {why}", verb.product().name);
+        Refusal::forbidden(rule_for(verb).id, message)
+    })?;
     let unusable = |what: &str| Refusal::forbidden(rules::SPEC_UNUSABLE.id, format!("cred spec {name} {what}"));
     let text = object.credspec.map(RawValue::get).filter(|text| text.starts_with('{'));
     let text = text.ok_or_else(|| unusable("does not have a credspec key"))?;
@@ -170,6 +167,8 @@ mod tests {
     use futures::future::join_all;
     use gmsa_test_support::{SimulatedApi, Verb, credential_spec};
     use serde_json::json;
+
+    use gmsa_core::credspec::services::ANNOTATION;
 
     use super::*;
 

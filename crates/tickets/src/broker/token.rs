@@ -64,7 +64,7 @@ struct TokenReviewAnswer {
 
 /// The audience of the tokens for a credential spec.
 pub fn audience(verb: Verb, spec: &SpecName) -> String {
-    format!("{}{spec}", verb.audience())
+    format!("{}{spec}", verb.product().audience)
 }
 
 /// Asks the API server whose token it is. The tokens of one address get a share of these calls.

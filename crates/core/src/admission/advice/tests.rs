@@ -9,7 +9,7 @@ use crate::{
         Decision, Fact, Known, Question, Review, Settings, Source, SpecFact, UseFact, Webhook,
         pod::{Pod, fields},
     },
-    credspec::CredentialSpec,
+    credspec::Contents,
     diagnostic::Severity,
 };
 
@@ -27,8 +27,7 @@ fn warnings(operation: &str, pod: &Value) -> Vec<String> {
     })
     .to_string();
     let review = Review::parse(body.as_bytes(), Webhook::Validate).unwrap();
-    let spec: CredentialSpec = serde_json::from_value(json!({"credspec": {}})).unwrap();
-    let contents = std::sync::Arc::new(spec.contents().unwrap());
+    let contents = std::sync::Arc::new(Contents::of_spec(&json!({"credspec": {}})).unwrap());
     let spec = Known { fact: SpecFact::Contents(contents), source: Source::Api };
     let may_use = Known { fact: UseFact::Allowed, source: Source::Api };
     let step = Decision::begin(review, Webhook::Validate, Settings::default());

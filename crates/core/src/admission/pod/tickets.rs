@@ -17,16 +17,13 @@ pub const ANNOTATION: &str = "gmsa-webhook/tickets";
 /// The name of the sidecar, and of the volume into which it writes the tickets.
 pub const SIDECAR: &str = "gmsa-tickets";
 
-/// The name of the volume with the sidecar's token.
-pub const TOKEN_VOLUME: &str = "gmsa-tickets-token";
-
-/// The audience of a token that the broker takes for tickets is this, followed by the name of a credential spec.
-pub const AUDIENCE: &str = "gmsa-tickets/";
-
 /// Where the sidecar reads its token, unless its arguments say otherwise.
 pub const TOKEN_FILE: &str = "/var/run/secrets/gmsa-tickets/token";
 
-/// The path of the token in [`TOKEN_VOLUME`].
+/// The same for a keytab.
+pub const KEYTAB_TOKEN_FILE: &str = "/var/run/secrets/gmsa-keytab/token";
+
+/// The path of the token in [`Product::token_volume`].
 pub const TOKEN_PATH: &str = "token";
 
 /// Where the sidecar writes the tickets, and the other containers find them.
@@ -35,96 +32,67 @@ pub const FOLDER: &str = "/var/run/gmsa";
 /// The annotation of a pod that asks `/mutate` for a keytab: the name of a credential spec. The credential spec has it as well.
 pub use crate::credspec::services::KEYTAB;
 
-/// The name of the volume with the sidecar's token for a keytab; the token's path is [`TOKEN_PATH`].
-pub const KEYTAB_TOKEN_VOLUME: &str = "gmsa-keytab-token";
-
-/// The audience of a token that the broker takes for a keytab is this, followed by the name of a credential spec.
-pub const KEYTAB_AUDIENCE: &str = "gmsa-keytab/";
-
-/// Where the sidecar reads its token for a keytab, unless its arguments say otherwise.
-pub const KEYTAB_TOKEN_FILE: &str = "/var/run/secrets/gmsa-keytab/token";
-
-/// The variable that names to a container what the sidecar writes into [`FOLDER`].
-pub struct Variable {
+/// What a Linux pod gets by a verb. It asks by an annotation, and has a token for it alone.
+#[derive(Debug)]
+pub struct Product {
+    /// In messages.
     pub name: &'static str,
+    /// The same for one pod.
+    pub of_a_pod: &'static str,
+    /// The same for a pod that has it.
+    pub of_this_pod: &'static str,
+    /// The annotation of a pod that asks for it.
+    pub annotation: &'static str,
+    /// The audience of a token that the broker takes for it is this, followed by the name of a credential spec.
+    pub audience: &'static str,
+    /// The name of the volume with the sidecar's token for it.
+    pub token_volume: &'static str,
+    /// What a container says that mounts this volume.
+    pub(in crate::admission) token_mount: SidecarFields,
+    /// The variable that names to a container what the sidecar writes, and the file in [`FOLDER`].
+    pub variable: &'static str,
     pub file: &'static str,
-    /// What a container says that sets it.
+    /// What a container says that sets the variable.
     pub set: SidecarFields,
     /// What it says that sets it to something else; without [`Self::set`]: it may set it by `envFrom`.
     pub other: SidecarFields,
 }
 
-/// Linux pods get tickets by the verb `use`, and keytabs by `export`: each asks by an annotation, and has a token of its own.
+static TICKETS: Product = Product {
+    name: "tickets",
+    of_a_pod: "tickets",
+    of_this_pod: "the tickets",
+    annotation: ANNOTATION,
+    audience: "gmsa-tickets/",
+    token_volume: "gmsa-tickets-token",
+    token_mount: SidecarFields::TOKEN,
+    variable: "KRB5CCNAME",
+    file: "krb5cc",
+    set: SidecarFields(1 << 2),
+    other: SidecarFields(1 << 7),
+};
+
+static KEYTABS: Product = Product {
+    name: "keytabs",
+    of_a_pod: "a keytab",
+    of_this_pod: "the keytab",
+    annotation: KEYTAB,
+    audience: "gmsa-keytab/",
+    token_volume: "gmsa-keytab-token",
+    token_mount: SidecarFields::KEYTAB_TOKEN,
+    variable: "KRB5_KTNAME",
+    file: "keytab",
+    set: SidecarFields(1 << 8),
+    other: SidecarFields(1 << 10),
+};
+
 impl Verb {
-    /// What a pod gets by it, in messages.
+    /// What a Linux pod gets by it.
     #[must_use]
-    pub fn product(self) -> &'static str {
+    pub fn product(self) -> &'static Product {
         match self {
-            Self::Use => "tickets",
-            Self::Export => "keytabs",
-        }
-    }
-
-    /// The same for one pod.
-    #[must_use]
-    pub fn of_a_pod(self) -> &'static str {
-        match self {
-            Self::Use => "tickets",
-            Self::Export => "a keytab",
-        }
-    }
-
-    /// The same for a pod that has it.
-    #[must_use]
-    pub fn of_this_pod(self) -> &'static str {
-        match self {
-            Self::Use => "the tickets",
-            Self::Export => "the keytab",
-        }
-    }
-
-    /// The variable by which programs find it.
-    #[must_use]
-    pub const fn variable(self) -> Variable {
-        let (name, file, set, other) = match self {
-            Self::Use => ("KRB5CCNAME", "krb5cc", SidecarFields(1 << 2), SidecarFields(1 << 7)),
-            Self::Export => ("KRB5_KTNAME", "keytab", SidecarFields(1 << 8), SidecarFields(1 << 10)),
-        };
-        Variable { name, file, set, other }
-    }
-
-    /// The annotation of a pod that asks for it.
-    #[must_use]
-    pub fn annotation(self) -> &'static str {
-        match self {
-            Self::Use => ANNOTATION,
-            Self::Export => KEYTAB,
-        }
-    }
-
-    /// The audience of a token for it is this, followed by the name of a credential spec.
-    #[must_use]
-    pub fn audience(self) -> &'static str {
-        match self {
-            Self::Use => AUDIENCE,
-            Self::Export => KEYTAB_AUDIENCE,
-        }
-    }
-
-    /// The name of the volume with the sidecar's token for it.
-    #[must_use]
-    pub fn token_volume(self) -> &'static str {
-        match self {
-            Self::Use => TOKEN_VOLUME,
-            Self::Export => KEYTAB_TOKEN_VOLUME,
-        }
-    }
-
-    /// What a container says that mounts [`Self::token_volume`].
-    pub(in crate::admission) fn token_mount(self) -> SidecarFields {
-        match self {
-            Self::Use => SidecarFields::TOKEN,
-            Self::Export => SidecarFields::KEYTAB_TOKEN,
+            Self::Use => &TICKETS,
+            Self::Export => &KEYTABS,
         }
     }
 }
@@ -136,10 +104,10 @@ pub struct Volumes {
     pub are_some: bool,
     /// Whether the volume [`SIDECAR`] is in memory; `None` where there is no such volume.
     pub in_memory: Option<bool>,
-    /// By verb, the name of the credential spec in the audience of [`Verb::token_volume`]; `None` where there is no such volume, empty where it has
-    /// anything but one source, a token with the path [`TOKEN_PATH`] and an audience that begins with [`Verb::audience`].
+    /// By verb, the name of the credential spec in the audience of [`Product::token_volume`]; `None` where there is no such volume, empty where it has
+    /// anything but one source, a token with the path [`TOKEN_PATH`] and an audience that begins with [`Product::audience`].
     token: [Option<Box<str>>; 2],
-    /// The audiences of all volumes that begin with [`Verb::audience`] of some verb, without repetitions.
+    /// The audiences of all volumes that begin with [`Product::audience`] of some verb, without repetitions.
     audiences: Texts,
 }
 
@@ -155,7 +123,7 @@ impl Volumes {
         self.audiences.iter().filter_map(verb_and_name)
     }
 
-    /// The name of the credential spec in the audience of [`Verb::token_volume`], empty where that volume has anything else.
+    /// The name of the credential spec in the audience of [`Product::token_volume`], empty where that volume has anything else.
     pub(in crate::admission) fn token(&self, verb: Verb) -> Option<&str> {
         let [of_use, of_export] = &self.token;
         match verb {
@@ -165,9 +133,9 @@ impl Volumes {
     }
 }
 
-/// The verb of an audience, and the name after [`Verb::audience`].
+/// The verb of an audience, and the name after [`Product::audience`].
 fn verb_and_name(audience: &str) -> Option<(Verb, &str)> {
-    Verb::ALL.into_iter().find_map(|verb| Some((verb, audience.strip_prefix(verb.audience())?)))
+    Verb::ALL.into_iter().find_map(|verb| Some((verb, audience.strip_prefix(verb.product().audience)?)))
 }
 
 /// Reads the volumes of a pod.
@@ -183,9 +151,9 @@ pub fn volumes<'de, D: Deserializer<'de>>(input: D) -> Result<Volumes, D::Error>
         }
         audiences.iter().for_each(|audience| push(&mut all.audiences, audience));
         for (verb, token) in Verb::ALL.into_iter().zip(&mut all.token) {
-            if volume.name.as_deref() == Some(verb.token_volume()) {
+            if volume.name.as_deref() == Some(verb.product().token_volume) {
                 let only = audiences.iter().next().filter(|_| *count == 1 && *has_token_path);
-                let name = only.and_then(|audience| audience.strip_prefix(verb.audience()));
+                let name = only.and_then(|audience| audience.strip_prefix(verb.product().audience));
                 *token = Some(Box::from(name.unwrap_or_default()));
             }
         }
@@ -231,7 +199,7 @@ struct Projected {
 /// The sources of a projected volume.
 #[derive(Default)]
 struct TokenSources {
-    /// The audiences of its tokens that begin with [`Verb::audience`] of some verb.
+    /// The audiences of its tokens that begin with [`Product::audience`] of some verb.
     audiences: Texts,
     count: usize,
     /// Whether a token is at [`TOKEN_PATH`].
@@ -271,15 +239,15 @@ impl SidecarFields {
     pub const ENV: Self = Self(1);
     /// It has mounts.
     pub const MOUNTS: Self = Self(1 << 1);
-    /// It sets `KRB5_CONFIG`. The free bits are those of [`Verb::variable`].
+    /// It sets `KRB5_CONFIG`. The free bits are those of each [`Product`].
     pub const CONFIGURATION: Self = Self(1 << 3);
     /// It mounts the tickets in [`FOLDER`], read-only; of a container with a token, it ends: see [`Self::is_for_sidecar`].
     pub const TICKETS: Self = Self(1 << 4);
-    /// It mounts [`TOKEN_VOLUME`].
+    /// It mounts the volume with the token for tickets.
     pub const TOKEN: Self = Self(1 << 5);
     /// It mounts the tickets in another way, or something else in their folder.
     pub const OTHER: Self = Self(1 << 6);
-    /// It mounts [`KEYTAB_TOKEN_VOLUME`].
+    /// It mounts the volume with the token for a keytab.
     pub const KEYTAB_TOKEN: Self = Self(1 << 9);
 
     pub fn has(self, field: Self) -> bool {
@@ -294,7 +262,7 @@ impl SidecarFields {
 
     /// The parts of a container with these variables and mounts.
     pub(super) fn of_container(env: Self, has_env_from: bool, mounts: Self, is_restarted: bool) -> Self {
-        let may_be_set = Verb::ALL.map(Verb::variable).into_iter().filter(|own| has_env_from && !env.has(own.set));
+        let may_be_set = Verb::ALL.map(Verb::product).into_iter().filter(|own| has_env_from && !env.has(own.set));
         let env = may_be_set.fold(env, |all, own| all.and(own.other));
         let has_token = mounts.has(Self::TOKEN.and(Self::KEYTAB_TOKEN));
         let ends = if has_token && !is_restarted { Self::TICKETS } else { Self::default() };
@@ -321,8 +289,8 @@ pub(super) fn env_from<'de, D: Deserializer<'de>>(input: D) -> Result<bool, D::E
 pub(super) fn env<'de, D: Deserializer<'de>>(input: D) -> Result<SidecarFields, D::Error> {
     // A cache or a keytab without a type is a file.
     let own = |name: &str, value: Option<&str>| {
-        let Variable { file, set, other, .. } =
-            Verb::ALL.map(Verb::variable).into_iter().find(|own| own.name == name)?;
+        let Product { file, set, other, .. } =
+            *Verb::ALL.map(Verb::product).into_iter().find(|own| own.variable == name)?;
         let is_right = |value: &str| value.strip_prefix("FILE:").unwrap_or(value) == format!("{FOLDER}/{file}");
         Some(if value.is_some_and(is_right) { set } else { set.and(other) })
     };
@@ -351,12 +319,13 @@ pub(super) fn volume_mounts<'de, D: Deserializer<'de>>(input: D) -> Result<Sidec
         let is_whole = [&mount.sub_path, &mount.sub_path_expr].into_iter().flatten().all(|path| path.is_empty());
         let depth = mount.mount_path.as_deref().and_then(depth_in_folder);
         let is_right = depth == Some(0) && is_whole && mount.read_only == Some(Flag(true));
-        let fields = match mount.name.as_deref() {
-            Some(TOKEN_VOLUME) => SidecarFields::TOKEN,
-            Some(KEYTAB_TOKEN_VOLUME) => SidecarFields::KEYTAB_TOKEN,
-            Some(SIDECAR) if is_right => SidecarFields::TICKETS,
-            name if depth.is_some() || name == Some(SIDECAR) => SidecarFields::OTHER,
-            _ => SidecarFields::default(),
+        let name = mount.name.as_deref();
+        let token = Verb::ALL.map(Verb::product).into_iter().find(|own| name == Some(own.token_volume));
+        let fields = match token {
+            Some(own) => own.token_mount,
+            None if name == Some(SIDECAR) && is_right => SidecarFields::TICKETS,
+            None if name == Some(SIDECAR) || depth.is_some() => SidecarFields::OTHER,
+            None => SidecarFields::default(),
         };
         *all = all.and(SidecarFields::MOUNTS).and(fields);
     })

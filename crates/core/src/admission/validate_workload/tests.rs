@@ -10,7 +10,7 @@ use crate::{
         Decision, Fact, Failure, FailureKind, Freshness, Known, Question, Review, ServiceAccount, Settings, Source,
         SpecFact, UseFact, Webhook, workload::Kind,
     },
-    credspec::{CredentialSpec, SpecName, Verb},
+    credspec::{Contents, SpecName, Verb},
 };
 
 fn body(kind: &str, object: &Value) -> String {
@@ -86,8 +86,7 @@ fn questions(name: &str) -> [Question; 2] {
 }
 
 fn usable() -> SpecFact {
-    let spec: CredentialSpec = serde_json::from_value(json!({"credspec": {"a": 1}})).unwrap();
-    SpecFact::Contents(Arc::new(spec.contents().unwrap()))
+    SpecFact::Contents(Arc::new(Contents::of_spec(&json!({"credspec": {"a": 1}})).unwrap()))
 }
 
 fn denied() -> UseFact {

@@ -11,7 +11,7 @@ use crate::{
     credspec::{
         Verb,
         domain_join::DomainJoinConfig,
-        services::{ANNOTATION, KEYTAB, Services, ServicesError, service, words},
+        services::{Services, ServicesError, annotation_for, rule_for, service, words},
     },
     diagnostic::rules::{self, Rule},
 };
@@ -54,10 +54,8 @@ pub(super) fn check(findings: &mut Findings, metadata: Option<&Value>, join: &Do
 }
 
 fn check_list(findings: &mut Findings, metadata: Option<&Value>, join: &DomainJoinConfig<'_>, verb: Verb) {
-    let (key, rule, nothing) = match verb {
-        Verb::Use => (ANNOTATION, &rules::TICKET_SERVICES, NO_TICKETS),
-        Verb::Export => (KEYTAB, &rules::KEYTAB_NAMES, NO_KEYTAB),
-    };
+    let (key, rule) = (annotation_for(verb), rule_for(verb));
+    let nothing = if verb == Verb::Use { NO_TICKETS } else { NO_KEYTAB };
     let field = &*format!("metadata.annotations[{key}]");
     let annotation = metadata.and_then(|metadata| metadata.get("annotations")?.get(key));
     let text = match annotation {

@@ -13,14 +13,11 @@ use gmsa_core::{
         workload::PodNames,
     },
     diagnostic::{Diagnostic, Severity},
-    pointer::escape,
+    pointer::{dotted, escape},
 };
 use serde_json::Value;
 
-use super::{
-    context::CheckContext,
-    template::{CheckedPod, dotted},
-};
+use super::{context::CheckContext, template::CheckedPod};
 use crate::shared::{
     rules,
     webhook::{gives_hostnames, is_true},

@@ -13,12 +13,12 @@ use gmsa_core::{
         services::{self, Services},
     },
     diagnostic::{Diagnostic, Rule, Severity},
-    pointer::escape,
+    pointer::{dotted, escape},
     quote::{NAME as QUOTED, quoted},
 };
 use serde_json::Value;
 
-use super::template::{CheckedPod, Owner, dotted, walk};
+use super::template::{CheckedPod, Owner, walk};
 use crate::shared::{
     annotations,
     rules::{self, instead_of},
@@ -196,7 +196,7 @@ fn annotation(
         let fix = format!("kubectl annotate {PLURAL} NAME {own}='{services}'");
         return Some(checked.finding_at(&rules::IGNORED_FIELD, at, message).with_fix(fix));
     }
-    let is_asked = || pod.asks().any(|(verb, _)| verb.annotation() == own);
+    let is_asked = || pod.asks().any(|(verb, _)| verb.product().annotation == own);
     let is_set = if own == RANDOM_HOSTNAME { pod.asks_for_random_hostname() } else { is_asked() };
     let right = checked.place(&format!("/metadata/annotations/{}", escape(own)));
     // `hostnames` reports the annotation for a random host name where it is spelt right.
@@ -236,7 +236,7 @@ impl<'d> OtherObject<'d> {
         let key = key.strip_suffix(')').and_then(|key| key.split_once('(')).map_or(key, |(_, key)| key);
         let own = match meant {
             Meant::Field(_) if key == NAME || parent(at) == "windowsOptions" => NAME,
-            Meant::Annotation(own) if Verb::ALL.iter().any(|verb| verb.annotation() == own) => own,
+            Meant::Annotation(own) if Verb::ALL.iter().any(|verb| verb.product().annotation == own) => own,
             _ => return None,
         };
         let name = value.as_str().unwrap_or_default();

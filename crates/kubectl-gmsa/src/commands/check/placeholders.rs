@@ -7,9 +7,10 @@ use gmsa_core::{
     },
     credspec::placeholder::{is_placeholder, is_token},
     diagnostic::Diagnostic,
+    pointer::dotted,
 };
 
-use super::template::{CheckedPod, dotted};
+use super::template::CheckedPod;
 use crate::shared::{
     output::first_five,
     rules::{self, instead_of},

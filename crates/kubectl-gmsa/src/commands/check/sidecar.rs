@@ -5,7 +5,7 @@
 use gmsa_core::{
     admission::pod::{
         Pod, Slot, SlotKind,
-        tickets::{FOLDER, KEYTAB_TOKEN_FILE, TOKEN_FILE, Variable},
+        tickets::{FOLDER, KEYTAB_TOKEN_FILE, Product, TOKEN_FILE},
     },
     credspec::Verb,
     diagnostic::{Diagnostic, Severity},
@@ -136,7 +136,7 @@ impl<'p> Command<'p> {
                 None => Some(error(part, format!("the agent mounts no volume at {file}, where it reads its token"))),
                 Some((mount, name)) => {
                     tokens.push(mount.text("name"));
-                    let right = spec.map(|spec| format!("{}{spec}", verb.audience()));
+                    let right = spec.map(|spec| format!("{}{spec}", verb.product().audience));
                     wrong_token(&mount, name, volume_of(&mount).as_ref(), right)
                 }
             });
@@ -189,7 +189,7 @@ impl<'p> Command<'p> {
 
     /// The fault of the variable that names it.
     fn wrong_variable(&self, mount: &Part<'_>, verb: Verb) -> Option<Fault> {
-        let Variable { name, file, .. } = verb.variable();
+        let Product { variable: name, file, .. } = verb.product();
         let variable = |name: &str| self.part.list("env").find(|variable| variable.text("name") == name);
         let right = format!("{}/{file}", mount.text("mountPath").trim_end_matches('/'));
         let Some(set) = variable(name) else {

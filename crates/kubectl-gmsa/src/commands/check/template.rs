@@ -13,7 +13,7 @@ use gmsa_core::{
         workload::Kind,
     },
     diagnostic::{Diagnostic, Rule},
-    pointer::{escape, unescape},
+    pointer::{dotted, escape},
 };
 use serde_json::Value;
 
@@ -338,36 +338,5 @@ pub(super) fn walk(value: &Value, at: &mut String, visit: &mut impl FnMut(&str, 
             walk(part, at, visit);
         }
         at.truncate(depth);
-    }
-}
-
-/// A JSON Pointer in dotted notation: `/spec/containers/0/name` is `spec.containers[0].name`, and a key with a dot or a slash
-/// is in brackets.
-pub(super) fn dotted(pointer: &str) -> String {
-    let mut field = String::with_capacity(pointer.len());
-    for step in pointer.split('/').skip(1) {
-        let step = unescape(step);
-        if (!step.is_empty() && step.bytes().all(|b| b.is_ascii_digit())) || step.contains(['.', '/']) {
-            field.extend(["[", &step, "]"]);
-        } else {
-            if !field.is_empty() {
-                field.push('.');
-            }
-            field.push_str(&step);
-        }
-    }
-    field
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pointers_are_written_as_fields() {
-        assert_eq!(dotted("/spec/containers/0/name"), "spec.containers[0].name");
-        let places = dotted("/items/1/pod.alpha.windows.kubernetes.io~1gmsa~0");
-        assert_eq!(places, "items[1][pod.alpha.windows.kubernetes.io/gmsa~]");
-        assert_eq!(dotted(""), "");
     }
 }

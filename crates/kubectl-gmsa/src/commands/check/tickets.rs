@@ -43,14 +43,14 @@ pub(super) fn asked(pod: &Pod) -> Vec<TicketName<'_>> {
         verb,
         name,
         at: place(verb),
-        slot: format!("annotation {}", verb.annotation()),
+        slot: format!("annotation {}", verb.product().annotation),
     });
     let tokens = pod.tokens().filter(|token| pod.asks().all(|asked| asked != *token));
     let tokens = tokens.map(|(verb, name)| TicketName {
         verb,
         name,
         at: VOLUMES,
-        slot: format!("audience {}NAME", verb.audience()),
+        slot: format!("audience {}NAME", verb.product().audience),
     });
     annotations.chain(tokens).collect()
 }
@@ -80,9 +80,9 @@ impl TicketName<'_> {
             return instead_of(self.name).in_manifest().unwrap_or_default();
         }
         let key = if self.at == VOLUMES {
-            format!("audience: {}", self.verb.audience())
+            format!("audience: {}", self.verb.product().audience)
         } else {
-            format!("{}: ", self.verb.annotation())
+            format!("{}: ", self.verb.product().annotation)
         };
         let more =
             if first.len() < self.name.trim().len() { "  # one name: a pod has tickets of one account" } else { "" };
@@ -114,8 +114,10 @@ pub(super) async fn check(decided: &Decided<'_>, mut all: Vec<TicketName<'_>>, r
         let result = match (own.first(), &missing) {
             (Some(denial), _) => refused(denial),
             (None, Some(found)) if *found.rule == rules::NOT_CHECKED => UNCHECKED.to_owned(),
-            (None, Some(found)) => format!("gets no {}: {}", asked.verb.product(), found.rule.id),
-            (None, None) => reviewed.silence().map_or_else(|| format!("gets {}", asked.verb.of_a_pod()), str::to_owned),
+            (None, Some(found)) => format!("gets no {}: {}", asked.verb.product().name, found.rule.id),
+            (None, None) => {
+                reviewed.silence().map_or_else(|| format!("gets {}", asked.verb.product().of_a_pod), str::to_owned)
+            }
         };
         let admitted = own.is_empty() && !reviewed.is_refused();
         report.places.push(checked.row(asked.at, asked.slot.clone(), Some(asked.name), admitted, result));
@@ -149,5 +151,5 @@ async fn no_tickets(decided: &Decided<'_>, asked: &TicketName<'_>) -> Option<Dia
     let denial = Denial::SpecMissing(spec);
     let found = decided.denied(None, asked.at, &denial).await;
     let nearest = names::nearest_spec(&context.world, &denial).await.filter(|_| asked.at != VOLUMES);
-    Some(found.fixed(nearest.map(|nearest| format!("{}: {nearest}", asked.verb.annotation()))))
+    Some(found.fixed(nearest.map(|nearest| format!("{}: {nearest}", asked.verb.product().annotation))))
 }

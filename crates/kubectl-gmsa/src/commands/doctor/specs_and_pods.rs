@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::Namespace;
-use serde::Deserialize as _;
 use serde_json::Value;
 use time::UtcDateTime;
 
@@ -24,7 +23,7 @@ use crate::shared::{
 use gmsa_accounts::lint::credential_specs;
 use gmsa_core::{
     admission::advice::same_computer::distinct,
-    credspec::{CredentialSpec, lint},
+    credspec::lint,
     diagnostic::{Check, Diagnostic, Severity},
 };
 
@@ -118,7 +117,7 @@ pub(super) async fn check_pods(world: &World, asked: &DoctorInput) -> Read<Vec<C
         world.pods(narrowed.as_ref().map(|(namespace, _)| namespace.as_str()), true),
     );
     let specs = specs?;
-    let contents = contents_by_name(specs.iter().filter_map(|spec| CredentialSpec::deserialize(spec).ok()));
+    let contents = contents_by_name(specs.iter());
     let (reviewing, namespaces) = (reviewing(webhooks.unwrap_or_default()), namespaces.unwrap_or_default());
     let excluded = excluded(&namespaces, &reviewing).unwrap_or_default();
     let mut by_state: BTreeMap<ContentsState, Vec<String>> = BTreeMap::new();

@@ -10,7 +10,7 @@ use gmsa_core::{
         Verb,
         domain_join::DomainJoinConfig,
         is_dns_label, is_dns_subdomain,
-        services::{Services, is_in, list_of, listed},
+        services::{Services, is_in, list_of},
     },
     diagnostic::{Check, Diagnostic, Severity},
 };
@@ -268,7 +268,7 @@ fn without_keytab(name: &str, spec: &Value, own: Option<&BrokerDomain>) -> Optio
 
 /// Where the broker follows referrals: the listed services whose hosts are in no domain that it asks.
 fn elsewhere(name: &str, spec: &Value, own: &BrokerDomain) -> Option<Check> {
-    let Ok(Services::Listed(services)) = Services::of(listed(spec)) else { return None };
+    let Ok(Services::Listed(services)) = Services::of(Verb::Use, list_of(spec, Verb::Use)) else { return None };
     let is_asked = |service: &&String| {
         let mut asked = own.referrals.iter().chain([own]);
         asked.any(|domain| is_in(service, &domain.name.to_ascii_lowercase()))

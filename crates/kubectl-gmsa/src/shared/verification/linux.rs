@@ -62,12 +62,12 @@ pub(super) async fn of_container(
     let name = container.owner;
     let is_sidecar = |slot: &Slot<'_>| slot.kind == SlotKind::InitContainer && slot.owner == SIDECAR;
     let Some(sidecar) = pod.admission.slots().find(is_sidecar) else {
-        let what = pod.admission.asks().next().map_or(Verb::Use, |(verb, _)| verb).of_a_pod();
+        let what = pod.admission.asks().next().map_or(Verb::Use, |(verb, _)| verb).product().of_a_pod;
         let text = format!("the pod asks for {what}, and has no init container {SIDECAR}");
         return vec![Check::found(POD, *refusal(&rules::TICKETS_NOT_INJECTED, &text))];
     };
     let mut checks = vec![if is_sidecar(container) || container.tickets.has(SidecarFields::TICKETS) {
-        let of_spec = |(verb, spec): (Verb, &str)| format!("{} of {spec}", verb.of_this_pod());
+        let of_spec = |(verb, spec): (Verb, &str)| format!("{} of {spec}", verb.product().of_this_pod);
         let mounted: Vec<String> = pod.admission.tokens().map(of_spec).collect();
         Check::pass(POD, format!("{} {name} mounts {}", container.kind, mounted.join(" and ")))
     } else {

@@ -63,7 +63,7 @@ pub fn lacked(pod: &Pod) -> Option<Verb> {
 
 /// The finding that a pod lacks this, where the webhook is installed without tickets or is not.
 pub fn of_lacked(verb: Verb, is_off: bool) -> Diagnostic {
-    let what = verb.of_a_pod();
+    let what = verb.product().of_a_pod;
     if is_off {
         let text = format!("the pod asks for {what}, and the webhook is installed without tickets");
         return Diagnostic::new(&rules::TICKETS_NOT_ENABLED, text);
@@ -90,10 +90,10 @@ fn answer(verb: Verb, line: &str) -> Option<LoggedAnswer> {
     let json: Value = serde_json::from_str(line).unwrap_or_default();
     let field = |name: &str| json.get(name).and_then(Value::as_str);
     let line = field("message").unwrap_or(line);
-    if let Some((_, reason)) = line.split_once(&*format!("no {}: ", verb.product())) {
+    if let Some((_, reason)) = line.split_once(&*format!("no {}: ", verb.product().name)) {
         return Some(Err(remark(reason.rsplit_once(" is_removed=").map_or(reason, |(reason, _)| reason))));
     }
-    let (_, fields) = line.split_once(&*format!("{} written", verb.product()))?;
+    let (_, fields) = line.split_once(&*format!("{} written", verb.product().name))?;
     let services = fields.split_once("services=\"").and_then(|(_, rest)| rest.split('"').next());
     Some(Ok(remark(field("services").or(services).unwrap_or("some services"))))
 }
@@ -129,7 +129,7 @@ pub async fn add(world: &World, pod: &ClusterPod, target: FixTarget<'_>, steps: 
     }
     let found = match last.map(|(_, answer)| answer) {
         Some(Ok(services)) if runs => {
-            Check::pass(IN_THE_POD, format!("the sidecar has {} for {services}", verb.of_a_pod()))
+            Check::pass(IN_THE_POD, format!("the sidecar has {} for {services}", verb.product().of_a_pod))
         }
         Some(Err(reason)) => failed(world, pod, target, (verb, waits), reason).await,
         _ if waits => match away(world, pod).await {
@@ -178,7 +178,7 @@ async fn add_end(
 
 /// A pod that waits has no tickets; one that runs keeps those that it has.
 fn finding((verb, waits): (Verb, bool), found: Diagnostic) -> Check {
-    let what = verb.of_a_pod();
+    let what = verb.product().of_a_pod;
     let (about, state, severity) = match (waits, verb) {
         (true, _) => (INIT, format!("the sidecar waits for {what}"), Severity::Error),
         (false, Verb::Use) => {
@@ -218,7 +218,7 @@ async fn failed(
     }
     let found = rules::found(failure.rule, reason, &names(pod, target, verb));
     if !waits && failure.removes_tickets() {
-        let message = format!("the sidecar has removed {}: {reason}", verb.of_this_pod());
+        let message = format!("the sidecar has removed {}: {reason}", verb.product().of_this_pod);
         return Check::found(IN_THE_POD, Diagnostic { message, severity: Severity::Error, ..found });
     }
     finding((verb, waits), found)

@@ -200,7 +200,8 @@ fn workload(resource: &str) -> Option<Kind> {
 pub fn is_taken(resource: &str, object: &Value) -> bool {
     let searched = if resource.ends_with("webhookconfigurations") { Some(object) } else { object.get("spec") };
     let annotations = object.pointer("/metadata/annotations");
-    let asks = || annotations.is_some_and(|all| Verb::ALL.iter().any(|verb| all.get(verb.annotation()).is_some()));
+    let asks =
+        || annotations.is_some_and(|all| Verb::ALL.iter().any(|verb| all.get(verb.product().annotation).is_some()));
     !is_partial(resource)
         || searched.is_some_and(|part| part.to_string().to_ascii_lowercase().contains("gmsa"))
         || asks()

@@ -200,7 +200,7 @@ impl ClusterWorkload {
     pub fn uses_gmsa(&self) -> bool {
         let asks = |pod: &Pod| pod.uses_gmsa() || pod.asks_tickets_of().next().is_some();
         let uses = |template: &RawValue| Pod::from_json(template.get()).map_or(true, |pod| asks(&pod));
-        let asked = Verb::ALL.map(|verb| [verb.annotation(), verb.audience()]);
+        let asked = Verb::ALL.map(|verb| [verb.product().annotation, verb.product().audience]);
         let words = || asked.iter().flatten().chain([&"gmsaCredentialSpec"]);
         let names = |json: &RawValue| words().any(|word| json.get().contains(word));
         match &self.template {
