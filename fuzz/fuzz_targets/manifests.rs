@@ -13,7 +13,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             return;
         }
     };
-    let read = manifests::parse("fuzz.yaml", &text);
+    let read = manifests::parse("fuzz.yaml", &text, &manifests::Bounds::SERVER);
     let lines = text.lines().count() as u64 + 1;
     for document in &read.documents {
         assert!(!document.api_version.is_empty() && !document.kind.is_empty());

@@ -34,7 +34,7 @@ pub mod proxy;
 
 pub use client::HTTP2_WINDOW;
 use client::Http;
-pub use error::{CallError, ConnectError, Limit, LimitOf};
+pub use error::{CallError, ConnectError, Limit};
 pub use limits::CallKind;
 use limits::CallLimits;
 use list::OBJECTS;

@@ -23,7 +23,7 @@ mod yaml;
 pub use encoding::decode;
 pub(crate) use field::Field;
 pub use folder::{Bounds, MAX_DEPTH, load};
-pub use text::{parse, parse_within};
+pub use text::parse;
 
 use node::YamlNode;
 

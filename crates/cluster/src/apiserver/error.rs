@@ -12,30 +12,26 @@ use hyper_util::client::legacy::Error as ClientError;
 use kube::core::Status;
 use tower::BoxError;
 
-/// A limit on calls in flight.
+use super::limits::CallKind;
+
+/// A limit on calls in flight: on all of a kind, or on those for one caller, which is a service account, or an address that sends tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    pub calls: usize,
-    pub of: LimitOf,
-}
-
-/// The kind of calls that a limit applies to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LimitOf {
-    All,
-    Account,
-    /// An address that sends tokens.
-    Address,
-    Advice,
+    pub kind: CallKind,
+    pub is_of_caller: bool,
 }
 
 impl Limit {
+    fn calls(self) -> usize {
+        if self.is_of_caller { self.kind.share() } else { self.kind.limit() }
+    }
+
     fn whose(self) -> &'static str {
-        match self.of {
-            LimitOf::All => "",
-            LimitOf::Account => " for this service account",
-            LimitOf::Address => " for this address",
-            LimitOf::Advice => " for warnings",
+        match (self.kind, self.is_of_caller) {
+            (CallKind::TokenReview, true) => " for this address",
+            (_, true) => " for this service account",
+            (CallKind::Advice, false) => " for warnings",
+            (_, false) => "",
         }
     }
 }
@@ -55,10 +51,10 @@ pub enum CallError {
     #[error("the request cannot be made")]
     Request(#[from] http::Error),
     /// No permit was free until the deadline: other calls had them.
-    #[error("{} other calls to the API server{} were under way for {:.1} s", .0.calls, .0.whose(), .1.as_secs_f64())]
+    #[error("{} other calls to the API server{} were under way for {:.1} s", .0.calls(), .0.whose(), .1.as_secs_f64())]
     NoPermit(Limit, Duration),
     /// The queue is full, so the call is not made.
-    #[error("too many other calls to the API server{} are waiting, and {} are made at once: try again", .0.whose(), .0.calls)]
+    #[error("too many other calls to the API server{} are waiting, and {} are made at once: try again", .0.whose(), .0.calls())]
     QueueFull(Limit),
     #[error("no answer from the API server within {:.1} s", .0.as_secs_f64())]
     TimedOut(Duration),
@@ -120,7 +116,7 @@ impl CallError {
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
         let kind = match &error {
-            CallError::NoPermit(limit, _) | CallError::QueueFull(limit) if limit.of == LimitOf::Advice => {
+            CallError::NoPermit(limit, _) | CallError::QueueFull(limit) if limit.kind == CallKind::Advice => {
                 FailureKind::NotAsked
             }
             CallError::NoPermit(..) | CallError::TimedOut(_) => FailureKind::TimedOut,

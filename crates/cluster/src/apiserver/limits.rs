@@ -20,7 +20,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::error::{CallError, Limit, LimitOf};
+use super::error::{CallError, Limit};
 
 /// How long a call for a warning waits: its review holds a connection meanwhile that a decision may need.
 const ADVICE_WAIT: Duration = Duration::from_millis(250);
@@ -57,35 +57,32 @@ impl CallKind {
     pub(super) const ALL: [Self; 6] =
         [Self::AccessReview, Self::Advice, Self::TokenReview, Self::KnownSpec, Self::UnknownSpec, Self::Background];
 
-    /// The most calls of this kind in flight, in the whole process.
-    pub const fn limit(self) -> usize {
+    /// The most calls of this kind in flight, and of those that wait.
+    const fn bounds(self) -> (usize, usize) {
         match self {
-            Self::AccessReview => 32,
-            Self::Advice => 4,
-            Self::KnownSpec => 24,
-            Self::TokenReview => 12,
-            Self::UnknownSpec => 8,
-            Self::Background => 16,
+            Self::AccessReview => (32, 1024),
+            Self::Advice => (4, 64),
+            Self::KnownSpec => (24, 1024),
+            Self::TokenReview => (12, 256),
+            Self::UnknownSpec => (8, 256),
+            // They are made by this process alone.
+            Self::Background => (16, Semaphore::MAX_PERMITS - 16),
         }
     }
 
+    /// The most calls of this kind in flight, in the whole process.
+    pub const fn limit(self) -> usize {
+        self.bounds().0
+    }
+
     /// The most calls of this kind that wait for a permit; any other one fails at once. A waiting call takes about 8 KiB.
-    /// Background calls are made by this process alone.
     pub const fn queue(self) -> usize {
-        match self {
-            Self::Advice => 64,
-            Self::TokenReview | Self::UnknownSpec => 256,
-            Self::AccessReview | Self::KnownSpec => 1024,
-            Self::Background => Semaphore::MAX_PERMITS - self.limit(),
-        }
+        self.bounds().1
     }
 
     /// The largest answer that is read, in bytes. etcd refuses objects above 1.5 MiB; other lists are read in pages.
     pub const fn largest_answer(self) -> usize {
-        match self {
-            Self::AccessReview | Self::Advice | Self::TokenReview | Self::KnownSpec | Self::UnknownSpec => 2 << 20,
-            Self::Background => 32 << 20,
-        }
+        if matches!(self, Self::Background) { 32 << 20 } else { 2 << 20 }
     }
 
     /// The most calls in flight for one caller: a service account, or an address that sends tokens.
@@ -134,13 +131,9 @@ impl CallLimits {
     /// [`CallError::QueueFull`] and [`CallError::NoPermit`], with the limit that was met.
     pub async fn permit(&self, caller: Option<&str>, deadline: Instant) -> Result<Permit, CallError> {
         let asked = Instant::now();
-        let (of, deadline) = match self.kind {
-            CallKind::Advice => (LimitOf::Advice, deadline.min(asked + ADVICE_WAIT)),
-            _ => (LimitOf::All, deadline),
-        };
-        let of_all = Limit { calls: self.kind.limit(), of };
-        let of = if self.kind == CallKind::TokenReview { LimitOf::Address } else { LimitOf::Account };
-        let of_caller = Limit { calls: self.kind.share(), of };
+        let longest = if self.kind == CallKind::Advice { asked + ADVICE_WAIT } else { deadline };
+        let deadline = deadline.min(longest);
+        let [of_all, of_caller] = [false, true].map(|is_of_caller| Limit { kind: self.kind, is_of_caller });
         let wait = async |permits: Arc<Semaphore>, limit| match timeout_at(deadline, permits.acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
             // The semaphores are never closed, so this is a time-out.

@@ -7,10 +7,6 @@ use std::sync::Arc;
 
 use futures::future::FutureExt as _;
 use http::Request;
-use k8s_openapi::{
-    api::authorization::v1::{LocalSubjectAccessReview, ResourceAttributes, SubjectAccessReviewSpec},
-    apimachinery::pkg::apis::meta::v1::ObjectMeta,
-};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::Instant;
@@ -83,25 +79,20 @@ fn request(account: &ServiceAccount, verb: Verb, spec: &SpecName) -> Result<Call
     if namespace.contains('.') || !is_dns_subdomain(namespace) {
         return Err(Failure::new("the namespace is not a DNS label"));
     }
-    let review = LocalSubjectAccessReview {
-        metadata: ObjectMeta { namespace: Some(namespace.to_owned()), ..ObjectMeta::default() },
-        spec: SubjectAccessReviewSpec {
-            user: Some(account.user()),
-            groups: Some(account.groups().to_vec()),
-            resource_attributes: Some(ResourceAttributes {
-                namespace: Some(namespace.to_owned()),
-                verb: Some(verb.as_str().to_owned()),
-                group: Some(GROUP.to_owned()),
-                resource: Some(PLURAL.to_owned()),
-                name: Some(spec.as_str().to_owned()),
-                ..ResourceAttributes::default()
-            }),
-            ..SubjectAccessReviewSpec::default()
+    let review = json!({
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "LocalSubjectAccessReview",
+        "metadata": {"namespace": namespace},
+        "spec": {
+            "user": account.user(),
+            "groups": account.groups(),
+            "resourceAttributes": {
+                "namespace": namespace, "verb": verb.as_str(), "group": GROUP, "resource": PLURAL, "name": spec.as_str(),
+            },
         },
-        status: None,
-    };
+    });
     let path = format!("/apis/authorization.k8s.io/v1/namespaces/{namespace}/localsubjectaccessreviews");
-    Ok(with_object(Request::post(path), &json!(review)))
+    Ok(with_object(Request::post(path), &review))
 }
 
 /// Makes an access review for each question.

@@ -14,6 +14,7 @@ use super::{Answer, Authorization, Authorizer};
 use gmsa_core::{
     admission::{ServiceAccount, Source, UseFact},
     credspec::{GROUP, PLURAL, SpecName, Verb},
+    word_enum,
 };
 
 mod aggregate;
@@ -55,19 +56,12 @@ impl Holder {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RoleKind {
-    /// In the binding's namespace.
-    Role,
-    ClusterRole,
-}
-
-impl RoleKind {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Role => "Role",
-            Self::ClusterRole => "ClusterRole",
-        }
+word_enum! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum RoleKind {
+        /// In the binding's namespace.
+        Role = "Role",
+        ClusterRole = "ClusterRole",
     }
 }
 

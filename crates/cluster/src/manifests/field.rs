@@ -14,15 +14,13 @@ pub(crate) struct Field<'a> {
     document: &'a Document,
     /// Its place, as a JSON Pointer.
     pointer: String,
-    /// Such as `rules[0].verbs`; empty for the whole document.
-    path: String,
     value: &'a Value,
 }
 
 impl<'a> Field<'a> {
     /// The whole document, with its value.
     pub(crate) fn root(document: &'a Document, value: &'a Value) -> Self {
-        Self { document, pointer: String::new(), path: String::new(), value }
+        Self { document, pointer: String::new(), value }
     }
 
     /// The value; null where the field is missing.
@@ -32,7 +30,8 @@ impl<'a> Field<'a> {
 
     /// A problem with this field, for which the API server would refuse the object.
     pub(crate) fn problem(&self, message: &str) -> Diagnostic {
-        let found = Diagnostic { field: self.path.clone(), ..Diagnostic::new(&rules::REFUSED_OBJECT, message) };
+        let found =
+            Diagnostic { field: pointer::dotted(&self.pointer), ..Diagnostic::new(&rules::REFUSED_OBJECT, message) };
         found.at(self.document.location_of(&self.pointer))
     }
 
@@ -42,14 +41,12 @@ impl<'a> Field<'a> {
 
     #[must_use]
     pub(crate) fn get(&self, name: &str) -> Self {
-        let path = if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };
-        let value = self.value.get(name).unwrap_or(&Value::Null);
-        Self { document: self.document, pointer: self.below(name), path, value }
+        self.below(name, self.value.get(name).unwrap_or(&Value::Null))
     }
 
-    /// The place of a value in this one.
-    fn below(&self, step: &str) -> String {
-        format!("{}/{}", self.pointer, pointer::escape(step))
+    /// A value in this one.
+    fn below(&self, step: &str, value: &'a Value) -> Self {
+        Self { document: self.document, pointer: format!("{}/{}", self.pointer, pointer::escape(step)), value }
     }
 
     /// The text of this field; empty where it is missing.
@@ -71,10 +68,7 @@ impl<'a> Field<'a> {
 
     /// The items of this list; none where it is missing.
     pub(crate) fn items(&self) -> Result<Vec<Self>, Diagnostic> {
-        let item = |(index, value): (usize, &'a Value)| {
-            let path = format!("{}[{index}]", self.path);
-            Self { document: self.document, pointer: self.below(&index.to_string()), path, value }
-        };
+        let item = |(index, value): (usize, &'a Value)| self.below(&index.to_string(), value);
         match self.value {
             Value::Null => Ok(Vec::new()),
             Value::Array(items) => Ok(items.iter().enumerate().map(item).collect()),

@@ -82,33 +82,29 @@ impl Bounds {
 pub fn load(path: &Path, bounds: &Bounds) -> Manifests {
     let in_folder = path.is_dir();
     let mut walk = Walk { max_files: bounds.files, ..Walk::default() };
-    walk.start(path);
+    if let Err(TooMany) = walk.start(path) {
+        walk.files.clear();
+    }
     let mut all = Manifests { problems: walk.problems, ..Manifests::default() };
-    let (mut texts, mut problems, mut total) = (Vec::new(), Vec::new(), 0);
+    let (mut texts, mut total) = (Vec::new(), 0);
     for file in walk.files {
         let name = file.display().to_string();
         match read(&file, bounds, &mut total) {
             Ok(bytes) => match decode(bytes) {
                 Ok(text) => texts.push((name, text)),
-                Err(before) => problems.push((texts.len(), not_text(&name, &before))),
+                Err(before) => all.problems.push(not_text(&name, &before)),
             },
-            Err(FileFault::File(message)) => problems.push((texts.len(), about(&file, message))),
+            Err(FileFault::File(message)) => all.problems.push(about(&file, message)),
             Err(FileFault::Total) => {
-                problems.push((texts.len(), about(path, bounds.exceeded())));
+                all.problems.push(about(path, bounds.exceeded()));
                 break;
             }
         }
     }
-    let borrowed: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    // In the order of the files.
-    let mut problems = problems.into_iter().peekable();
-    for (position, found) in parse_all(&borrowed, bounds).into_iter().enumerate() {
-        while let Some((_, problem)) = problems.next_if(|(before, _)| *before <= position) {
-            all.problems.push(problem);
-        }
+    let texts: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    for found in parse_all(&texts, bounds) {
         all.extend(if in_folder && found.documents.is_empty() { found } else { found.strict() });
     }
-    all.problems.extend(problems.map(|(_, problem)| problem));
     Manifests { bytes: total, ..all }
 }
 
@@ -159,29 +155,11 @@ struct TooMany;
 
 impl Walk {
     /// Starts with what the user asked for: a folder, or a file of any name.
-    fn start(&mut self, path: &Path) {
-        match fs::metadata(path) {
-            Ok(metadata) if metadata.is_dir() => {
-                if let Err(TooMany) = self.folder(path) {
-                    self.files.clear();
-                }
-            }
-            Ok(metadata) if metadata.is_file() => self.files.push(path.to_owned()),
-            Ok(_) => self.problems.push(about(path, "expected a folder or a regular file")),
-            Err(error) => self.problems.push(about(path, unreadable(&error))),
-        }
-    }
-
-    fn folder(&mut self, folder: &Path) -> Result<(), TooMany> {
-        let shown = |entry: &DirEntry| entry.depth() == 0 || !is_hidden(entry.path());
-        let mut entries = WalkDir::new(folder).follow_links(true).sort_by_file_name().into_iter();
+    fn start(&mut self, path: &Path) -> Result<(), TooMany> {
+        let is_shown = |entry: &DirEntry| entry.depth() == 0 || !is_hidden(entry.path());
+        let mut entries = WalkDir::new(path).follow_links(true).sort_by_file_name().into_iter().filter_entry(is_shown);
         while let Some(entry) = entries.next() {
             match entry {
-                Ok(entry) if !shown(&entry) => {
-                    if entry.file_type().is_dir() {
-                        entries.skip_current_dir();
-                    }
-                }
                 Ok(entry) if entry.file_type().is_dir() => {
                     let deep = entry.depth() == MAX_DEPTH;
                     if deep {
@@ -195,11 +173,11 @@ impl Walk {
                 Ok(entry) => self.file(&entry)?,
                 // A link to a folder above: its files are reached anyway.
                 Err(error) if error.loop_ancestor().is_some() => {}
-                Err(error) if error.path().is_some_and(is_hidden) => {}
+                Err(error) if error.depth() > 0 && error.path().is_some_and(is_hidden) => {}
                 Err(error) => {
-                    let path = error.path().unwrap_or(folder).to_owned();
+                    let at = error.path().unwrap_or(path).to_owned();
                     let cause = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-                    self.problems.push(about(&path, format!("cannot be read: {cause}")));
+                    self.problems.push(about(&at, format!("cannot be read: {cause}")));
                 }
             }
         }
@@ -207,13 +185,14 @@ impl Walk {
     }
 
     fn file(&mut self, entry: &DirEntry) -> Result<(), TooMany> {
-        let path = entry.path();
-        if !is_manifest(path) {
+        let (path, is_asked_for) = (entry.path(), entry.depth() == 0);
+        if !is_asked_for && !is_manifest(path) {
             return Ok(());
         }
         // Opening a pipe would wait for a writer.
         if !entry.file_type().is_file() {
-            self.problems.push(about(path, "expected a regular file"));
+            let or = if is_asked_for { "a folder or " } else { "" };
+            self.problems.push(about(path, format!("expected {or}a regular file")));
         } else if self.is_new(path)? {
             self.files.push(path.to_owned());
         }

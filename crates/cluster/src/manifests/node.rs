@@ -1,17 +1,11 @@
 //! A value of a text, and the line of every value in it.
 //!
 //! Invariants: a node holds its value as JSON, in the order of the text, and four bytes for each line; no tree is kept, which takes some
-//! forty times the memory. The last of two equal keys counts, with its line.
+//! forty times the memory. The last of two equal keys counts, with its line; a number and a text are equal, as in JSON.
 
-use std::{
-    collections::{HashMap, HashSet},
-    fmt, iter,
-};
+use std::{collections::HashMap, fmt};
 
-use gmsa_core::{
-    json::structure,
-    quote::{NAME, quoted},
-};
+use gmsa_core::json::structure;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Value, value::RawValue};
 use serde_saphyr::Spanned;
@@ -30,14 +24,6 @@ struct NodeContents {
     json: String,
     /// The lines of the values in it, each before those of the values in that one.
     lines: Vec<u32>,
-    /// The first fault that the parser does not see.
-    fault: Option<Box<NodeFault>>,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct NodeFault {
-    pub line: u64,
-    pub message: String,
 }
 
 impl YamlNode {
@@ -60,11 +46,6 @@ impl YamlNode {
     pub fn shrink(&mut self) {
         self.contents.json.shrink_to_fit();
         self.contents.lines.shrink_to_fit();
-    }
-
-    /// The first fault in it that the parser did not see.
-    pub fn fault(&self) -> Option<&NodeFault> {
-        self.contents.fault.as_deref()
     }
 
     /// How long its JSON is, in bytes.
@@ -98,15 +79,14 @@ impl YamlNode {
 
     /// The line of the value at this path, or of the closest value around it.
     pub fn line_of(&self, path: &[String]) -> u64 {
-        let mut found = self.part();
+        let NodeContents { json, lines, .. } = &self.contents;
+        let mut found = json.as_str();
         for step in path {
-            let key = Value::from(step.as_str()).to_string();
-            let values = found.values().enumerate();
-            let named = values.filter(|(index, (own, _))| *own == key || own.is_empty() && step.parse() == Ok(*index));
-            let Some((_, (_, value))) = named.last() else { break };
+            let Some(value) = below(found, step) else { break };
             found = value;
         }
-        found.line
+        let last = begun(before(found, json)).checked_sub(1).and_then(|last| lines.get(last));
+        last.map_or(self.line, |line| u64::from(*line))
     }
 
     /// The items of its field `items`; none where it is missing. `is_room_for_one` is asked before each of them is kept.
@@ -114,74 +94,45 @@ impl YamlNode {
     /// # Errors
     /// If it is not a list, or there is no room for its items.
     pub fn into_items(self, is_room_for_one: &mut dyn FnMut() -> bool) -> Result<Vec<Self>, ItemsFault> {
-        let items = self.part().values().filter(|(key, _)| *key == "\"items\"").last();
-        let Some((_, items)) = items else { return Ok(Vec::new()) };
-        let kept = |(_, item): (&str, NodePart<'_>)| is_room_for_one().then(|| item.node()).ok_or(ItemsFault::TooMany);
-        match describe(items.json) {
-            LIST => items.values().map(kept).collect(),
-            NOTHING => Ok(Vec::new()),
-            found => Err(ItemsFault::NoList(found)),
-        }
-    }
-
-    fn part(&self) -> NodePart<'_> {
         let NodeContents { json, lines, .. } = &self.contents;
-        NodePart { line: self.line, json, lines }
+        let Some(list) = below(json, "items").filter(|list| describe(list) != NOTHING) else { return Ok(Vec::new()) };
+        let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(list) else {
+            return Err(ItemsFault::NoList(describe(list)));
+        };
+        let mut lines = lines.get(begun(before(list, json))..).unwrap_or_default().iter();
+        let mut item = |json: &RawValue| {
+            let json = json.get().to_owned();
+            let line = lines.next().map_or(self.line, |line| u64::from(*line));
+            let lines = lines.by_ref().take(begun(&json)).copied().collect();
+            Self { line, contents: NodeContents { json, lines } }
+        };
+        items.into_iter().map(|json| is_room_for_one().then(|| item(json)).ok_or(ItemsFault::TooMany)).collect()
     }
 }
 
-/// A value in a node, or all of it, with the lines of the values in it.
-#[derive(Clone, Copy)]
-struct NodePart<'n> {
-    line: u64,
-    json: &'n str,
-    lines: &'n [u32],
+/// The value with this key, or at this position, in a text of JSON.
+fn below<'j>(json: &'j str, step: &str) -> Option<&'j str> {
+    let value = if json.starts_with('[') {
+        serde_json::from_str::<Vec<&RawValue>>(json).ok()?.into_iter().nth(step.parse().ok()?)
+    } else {
+        serde_json::from_str::<HashMap<String, &RawValue>>(json).ok()?.remove(step)
+    };
+    value.map(RawValue::get)
 }
 
-impl<'n> NodePart<'n> {
-    fn node(self) -> YamlNode {
-        let Self { line, json, lines } = self;
-        YamlNode { line, contents: NodeContents { json: json.to_owned(), lines: lines.to_vec(), fault: None } }
-    }
-
-    /// The items of a list, or the values of a mapping, each with its key as JSON.
-    fn values(self) -> impl Iterator<Item = (&'n str, Self)> {
-        let is_mapping = self.json.starts_with('{');
-        let (mut rest, mut lines) = (self.json.get(1..).unwrap_or_default(), self.lines);
-        iter::from_fn(move || {
-            let (line, others) = lines.split_first()?;
-            let mut key = "";
-            if is_mapping {
-                (key, rest) = rest.split_at_checked(first_value(rest).0)?;
-                rest = rest.strip_prefix(':')?;
-            }
-            let (length, count) = first_value(rest);
-            let (json, after) = rest.split_at_checked(length)?;
-            let below;
-            (below, lines) = others.split_at_checked(count)?;
-            rest = after.strip_prefix(',').unwrap_or_default();
-            Some((key, Self { line: u64::from(*line), json, lines: below }))
-        })
-    }
+/// The text before a part of it.
+fn before<'j>(part: &str, whole: &'j str) -> &'j str {
+    whole.get(..(part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)).unwrap_or_default()
 }
 
-/// The length of the value that a text of JSON begins with, and how many values are in that one.
-fn first_value(json: &str) -> (usize, usize) {
-    let (mut depth, mut count, mut before) = (0_usize, 0, 0);
-    for (place, byte) in structure(json) {
-        match byte {
-            b',' | b':' | b']' | b'}' if depth == 0 => return (place, count),
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' => {
-                depth -= 1;
-                count += usize::from(!matches!(before, b'[' | b'{'));
-            }
-            b',' => count += 1,
-            _ => {}
-        }
-        before = byte;
-    }
-    (json.len(), count)
+/// How many values begin in a text of JSON, or behind it, beside the one that it begins with.
+fn begun(json: &str) -> usize {
+    let begins = |(at, byte): &(usize, u8)| match byte {
+        b',' => true,
+        b'[' | b'{' => !json.get(at + 1..).is_some_and(|rest| rest.starts_with([']', '}'])),
+        _ => false,
+    };
+    structure(json).filter(begins).count()
 }
 
 /// A line in four bytes. No text that is read has more.
@@ -202,7 +153,6 @@ const MAX_KEYS: usize = 100_000;
 
 /// A value that is missing.
 const NOTHING: &str = "nothing";
-const LIST: &str = "a list";
 
 /// The type of a JSON text, for messages.
 pub(super) fn describe(json: &str) -> &'static str {
@@ -211,7 +161,7 @@ pub(super) fn describe(json: &str) -> &'static str {
         [b't' | b'f', ..] => "a boolean",
         b"\"\"" => "an empty string",
         [b'"', ..] => "a string",
-        [b'[', ..] => LIST,
+        [b'[', ..] => "a list",
         [b'{', ..] => "a mapping",
         _ => "a number",
     }
@@ -239,7 +189,6 @@ impl NodeContents {
         self.lines.push(short(line));
         self.lines.extend(value.lines);
         self.json.push_str(&value.json);
-        self.fault = self.fault.take().or(value.fault);
     }
 
     fn comma(&mut self) {
@@ -300,18 +249,11 @@ impl<'de> Visitor<'de> for ContentsVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<NodeContents, A::Error> {
         let mut contents = NodeContents::open('{');
-        let (mut keys, mut numbers) = (0, HashSet::new());
+        let mut keys = 0;
         while let Some(Spanned { value: key, referenced, .. }) = input.next_key::<Spanned<String>>()? {
             keys += 1;
             if keys > MAX_KEYS {
                 return Err(A::Error::custom(format!("expected at most {MAX_KEYS} keys in one mapping")));
-            }
-            // For the parser the number 1 and the text "1" differ; in JSON they are one key.
-            if key.starts_with(|first: char| first.is_ascii_digit() || "+-".contains(first))
-                && !numbers.insert(key.clone())
-            {
-                let message = format!("duplicate key {}, as a number and as a text", quoted(&key, NAME));
-                contents.fault.get_or_insert_with(|| Box::new(NodeFault { line: referenced.line(), message }));
             }
             // A value may begin on a line below its key: people look for the key.
             contents.key(&key);

@@ -39,17 +39,13 @@ const OBJECT: usize = 512;
 /// The deepest nesting of lists in lists.
 const MAX_LISTS: usize = 4;
 
-/// Reads the documents of a text, YAML or JSON, within the bounds of a server; `name` is its name in messages.
+/// Reads the documents of a text, YAML or JSON, within these bounds on each document, and on the memory of all objects; `name` is its name in
+/// messages.
 ///
 /// Empty documents are skipped. A `List`, and any `…List` with `items`, gives its items. As with `kubectl`, an object must
-/// say its `apiVersion` and `kind`. The bounds on a text hold for each document.
-pub fn parse(name: &str, text: &str) -> Manifests {
-    parse_within(name, text, &Bounds::SERVER)
-}
-
-/// Reads the documents of a text like [`parse`], within these bounds on a document, and on the memory of all objects.
+/// say its `apiVersion` and `kind`.
 #[expect(clippy::missing_panics_doc, reason = "it never panics")]
-pub fn parse_within(name: &str, text: &str, bounds: &Bounds) -> Manifests {
+pub fn parse(name: &str, text: &str, bounds: &Bounds) -> Manifests {
     #[expect(clippy::expect_used, reason = "there is a result for each text")]
     parse_all(&[(name, text)], bounds).pop().expect("one text")
 }

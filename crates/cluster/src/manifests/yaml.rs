@@ -16,7 +16,7 @@ use serde_saphyr::{
     DefaultMessageFormatter, DuplicateKeyPolicy, Error, MergeKeyPolicy, MessageFormatter, Options, budget::BudgetBreach,
 };
 
-use super::node::{NodeFault, YamlNode};
+use super::node::YamlNode;
 
 /// The limits of one text.
 #[derive(Debug)]
@@ -94,11 +94,6 @@ pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Parsed
         }
         (Err(error), limits) => return Err(fault(&error, limits)),
     };
-    // Where a key stands twice, the nodes do not tell two texts from a number and a text.
-    let equal = nodes.iter().find_map(YamlNode::fault).filter(|_| duplicate.is_none());
-    if let Some(NodeFault { line, message }) = equal {
-        return Err(SyntaxFault { line: Some(line + above), message: message.clone() });
-    }
     Ok((nodes.into_iter().map(|node| node.below(above)).collect(), duplicate))
 }
 

@@ -66,7 +66,7 @@ fn nothing_to_load_is_fine() {
 #[test]
 fn problems_of_both_kinds_are_reported_together() {
     let text = "apiVersion: windows.k8s.io/v1\nkind: GMSACredentialSpec\nmetadata: {name: A}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: Role\n";
-    let error = Standalone::from_manifests(manifests::parse("a.yaml", text)).unwrap_err();
+    let error = Standalone::from_manifests(manifests::parse("a.yaml", text, &Bounds::SERVER)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "cannot load the manifests: \

@@ -161,7 +161,7 @@ fn parse(name: &str, read: io::Result<Option<Vec<u8>>>, bounds: &Bounds) -> Mani
         Ok(Some(bytes)) => {
             let length = bytes.len();
             match decode(bytes) {
-                Ok(text) => Manifests { bytes: length, ..manifests::parse_within(name, &text, bounds).strict() },
+                Ok(text) => Manifests { bytes: length, ..manifests::parse(name, &text, bounds).strict() },
                 Err(_) => problem(name, "expected text in UTF-8 or UTF-16".to_owned()),
             }
         }

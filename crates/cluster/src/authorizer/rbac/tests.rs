@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::manifests::{Error, parse};
+use crate::manifests::{Bounds, Error, parse};
 use gmsa_core::diagnostic::Diagnostics;
 
 mod objects;
@@ -11,7 +11,7 @@ mod semantics;
 
 fn rbac(text: &str) -> Result<Rbac, String> {
     {
-        let (found, refused) = Rbac::from_documents(&parse("a.yaml", text).complete().unwrap());
+        let (found, refused) = Rbac::from_documents(&parse("a.yaml", text, &Bounds::SERVER).complete().unwrap());
         let mut problems = Diagnostics::default();
         problems.extend(refused);
         Error::unless_none(problems).map(|()| found).map_err(|error| error.to_string())

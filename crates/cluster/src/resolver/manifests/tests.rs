@@ -5,12 +5,13 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::manifests::{Error, parse};
+use crate::manifests::{Bounds, Error, parse};
 use gmsa_core::diagnostic::Diagnostics;
 
 fn specs(text: &str) -> Result<CredentialSpecs, String> {
     {
-        let (found, refused) = CredentialSpecs::from_documents(&parse("a.yaml", text).complete().unwrap());
+        let (found, refused) =
+            CredentialSpecs::from_documents(&parse("a.yaml", text, &Bounds::SERVER).complete().unwrap());
         let mut problems = Diagnostics::default();
         problems.extend(refused);
         Error::unless_none(problems).map(|()| found).map_err(|error| error.to_string())

@@ -88,7 +88,7 @@ fn an_object_of_a_cluster_is_refused_like_one_of_a_file() {
         r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"a"},"rules":[{"verbs":1}]}"#;
     let of_api =
         Document::of_api("roles", "rbac.authorization.k8s.io/v1", "Role", &serde_json::from_str(text).unwrap());
-    for documents in [vec![of_api], parse("roles", text).documents] {
+    for documents in [vec![of_api], parse("roles", text, &Bounds::SERVER).documents] {
         let (_, refused) = Rbac::from_documents(&documents);
         let expected = "roles, document 1, line 1: rules[0].verbs: expected a list, found a number";
         assert_eq!(refused.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
