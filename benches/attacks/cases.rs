@@ -164,7 +164,7 @@ pub enum Key {
 impl Key {
     /// A certificate for the address of the server.
     pub fn certificate(self, ca: &Ca) -> Issued {
-        let mut issued = ca.issue("gmsa-webhook", &["127.0.0.1".to_owned()], SystemTime::now(), LIFETIME).unwrap();
+        let mut issued = ca.issue("gmsa-webhook", &["127.0.0.1".to_owned()], SystemTime::now(), LIFETIME).unwrap().0;
         if let Self::Rsa2048 = self {
             let key =
                 KeyPair::from_pem(include_str!("../../tests/server/certificates/pairs/rsa-2048-pkcs8.pem")).unwrap();

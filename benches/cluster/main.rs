@@ -155,7 +155,7 @@ impl Lab {
         let variants = if args.against.is_some() { &VARIANTS[..] } else { &VARIANTS[..OTHER] };
         tenants(client, &variants.iter().map(|variant| variant.namespace).collect::<Vec<_>>()).await;
         let ca = Ca::generate("bench", SystemTime::now(), LIFETIME).unwrap();
-        let certificate = ca.issue("gmsa-webhook", &["127.0.0.1".to_owned()], SystemTime::now(), LIFETIME).unwrap();
+        let certificate = ca.issue("gmsa-webhook", &["127.0.0.1".to_owned()], SystemTime::now(), LIFETIME).unwrap().0;
         let account = Account { name: "gmsa-webhook", verbs: &["get", "list", "watch"] };
         let kubeconfig = account.create(&control_plane).await;
         let (binary, name) = (env!("CARGO_BIN_EXE_gmsa-webhook"), "gmsa-webhook");

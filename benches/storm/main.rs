@@ -205,7 +205,7 @@ impl<'a> Lab<'a> {
     async fn start(args: &'a Args, binaries: Binaries, folder: &'a Path, api_servers: usize) -> Self {
         let ca = Ca::generate("storm", SystemTime::now(), LIFETIME).unwrap();
         let names = API_SERVERS.map(|address| address.to_string());
-        let certificate = ca.issue("gmsa-webhook", &names, SystemTime::now(), LIFETIME).unwrap();
+        let certificate = ca.issue("gmsa-webhook", &names, SystemTime::now(), LIFETIME).unwrap().0;
         let port = free_addresses::<1>()[0].port();
         let mut control_planes = Vec::new();
         for source in &API_SERVERS[..api_servers] {

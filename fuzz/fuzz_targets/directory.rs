@@ -33,7 +33,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
                 assert_eq!((Some(&sid), sid.to_bytes().as_slice()), (Sid::parse(&sid.to_string()).as_ref(), bytes));
             }
         }
-        2 => drop(dns::controllers(bytes, "contoso.com")),
+        2 => drop(dns::hosts(bytes, "contoso.com", "_ldap")),
         _ => {
             let Ok(text) = str::from_utf8(bytes) else { return };
             let Ok(mut directory) = ldif::directory(text) else { return };

@@ -89,7 +89,7 @@ pub fn issue(args: &IssueArgs, now: SystemTime) -> anyhow::Result<(String, ExitC
     if ca.summary.not_after <= now {
         bail!("{} expired: move it and its key away to have a new certificate authority created", ca_cert.display());
     }
-    let (leaf, pair) = ca.issue_pair(PROGRAM.name, &names, now, *leaf_lifetime).with_context(failed)?;
+    let (leaf, pair) = ca.issue(PROGRAM.name, &names, now, *leaf_lifetime).with_context(failed)?;
     write(&tls_key, &leaf.key, 0o600)?;
     write(&tls_cert, &leaf.cert, 0o644)?;
     let origin = if is_new { "a new certificate authority" } else { "the existing certificate authority" };

@@ -238,7 +238,7 @@ pub async fn only_the_api_server_may_call(world: &mut World) {
     const GUARDED: &str = "guarded";
     let folder = world.control_plane.folder().to_owned();
     let leaf =
-        world.ca.issue("gmsa-webhook", &[format!("{GUARDED}.{SERVICE}.svc")], SystemTime::now(), LIFETIME).unwrap();
+        world.ca.issue("gmsa-webhook", &[format!("{GUARDED}.{SERVICE}.svc")], SystemTime::now(), LIFETIME).unwrap().0;
     let [address] = free_addresses();
     let port = address.port();
     // Before that it shows none.

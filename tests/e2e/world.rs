@@ -49,7 +49,7 @@ impl World {
         let control_plane = cluster(binaries, folder).await;
         let ca = Ca::generate("gmsa-webhook", SystemTime::now(), LIFETIME).unwrap();
         let certificate =
-            ca.issue("gmsa-webhook", &[format!("{SERVICE}.{SERVICE}.svc")], SystemTime::now(), LIFETIME).unwrap();
+            ca.issue("gmsa-webhook", &[format!("{SERVICE}.{SERVICE}.svc")], SystemTime::now(), LIFETIME).unwrap().0;
         let account = Account { name: "gmsa-webhook", verbs: &["get", "list", "watch"] };
         let kubeconfig = account.create(&control_plane).await;
         let flags = certificate_flags(&control_plane.folder().join("gmsa-webhook"), &certificate);

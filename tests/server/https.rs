@@ -38,7 +38,7 @@ pub fn authority() -> Ca {
 }
 
 pub fn leaf(ca: &Ca, name: &str) -> Issued {
-    ca.issue(PROGRAM.name, &[name.to_owned()], SystemTime::now(), DAY).unwrap()
+    ca.issue(PROGRAM.name, &[name.to_owned()], SystemTime::now(), DAY).unwrap().0
 }
 
 pub fn key_pair(Issued { cert, key }: &Issued) -> KeyPair {

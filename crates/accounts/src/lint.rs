@@ -17,7 +17,6 @@ use gmsa_directory::{Directory, Error, account::Account};
 
 mod account;
 mod forest;
-mod namesakes;
 mod password;
 mod privileged;
 mod retrieval;
@@ -28,7 +27,6 @@ pub use account::account;
 pub(crate) use account::ended;
 use account::{class, left_over};
 use forest::{forest, root_key};
-use namesakes::namesakes;
 pub use password::password;
 pub use spec::{SpecFindings, against, credential_spec, credential_specs};
 
@@ -130,7 +128,7 @@ pub async fn accounts(
         list.extend(account(one, principals, services, now));
     }
     let managed: Vec<&Account> = accounts.iter().filter(|one| one.is_group_managed()).collect();
-    list.extend(namesakes(directory, &managed).await?);
+    list.extend(services::namesakes(directory, &managed).await?);
     list.extend(services::duplicates(directory, &managed).await?);
     list.extend(privileged::nested(directory, &managed).await?);
     list.extend(forest(directory, &managed, now).await?);

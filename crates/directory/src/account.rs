@@ -4,9 +4,10 @@
 //! different from none.
 
 use time::UtcDateTime;
+use uuid::Uuid;
 
 use crate::{
-    Directory, Entry, Error, Guid, LdapFilter, LdapSearch, Retrieval, SearchScope, Sid,
+    Directory, Entry, Error, LdapFilter, LdapSearch, Retrieval, SearchScope, Sid,
     entry::{domain_of, first_value, parts, time_of_file},
 };
 
@@ -108,9 +109,9 @@ fn is_printed(descriptor: &[u8]) -> bool {
 }
 
 /// The root key of `msDS-ManagedPasswordId`, an envelope without its keys ([MS-GKDI] 2.2.4).
-fn root_key(envelope: &[u8]) -> Option<Guid> {
+fn root_key(envelope: &[u8]) -> Option<Uuid> {
     const MAGIC: &[u8] = b"KDSK";
-    Guid::from_bytes(envelope.get(24..40).filter(|_| envelope.get(4..8) == Some(MAGIC))?)
+    Uuid::from_slice_le(envelope.get(24..40).filter(|_| envelope.get(4..8) == Some(MAGIC))?).ok()
 }
 
 /// Whether an object of another kind may be taken for a group Managed Service Account: another kind of service account, or in their container.
@@ -149,7 +150,7 @@ pub struct Account {
     /// Whether the domain has made a password, which needs a root key.
     pub has_password: bool,
     /// The root key that the password is made of.
-    pub root_key: Option<Guid>,
+    pub root_key: Option<Uuid>,
     /// It is a deleted object, or a conflict of replication.
     pub is_left_over: bool,
     /// Its logon hours allow none.

@@ -30,38 +30,36 @@ const TIME_OF_ONE_ACCOUNT: Duration = Duration::from_secs(15);
 /// What may be spent, and the spent part.
 #[derive(Debug)]
 pub struct Budget {
-    most: Most,
+    /// What may be spent, and its words.
+    most_bytes: (usize, &'static str),
+    most_time: (Duration, &'static str),
+    operation: Duration,
     bytes: AtomicUsize,
     searches: AtomicUsize,
     /// In milliseconds.
     time: AtomicU64,
 }
 
-/// What may be spent.
-#[derive(Debug)]
-struct Most {
-    bytes: (usize, &'static str),
-    time: (Duration, &'static str),
-    operation: Duration,
-}
-
 impl Default for Budget {
     /// The budget of a command.
     fn default() -> Self {
-        let (bytes, time) = ((MAX_BYTES, "128 MiB of answers"), (MAX_TIME, "10 minutes of waiting for answers"));
-        Self::new(Most { bytes, time, operation: OPERATION })
+        let (most_bytes, most_time) =
+            ((MAX_BYTES, "128 MiB of answers"), (MAX_TIME, "10 minutes of waiting for answers"));
+        let (bytes, searches, time) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicU64::new(0));
+        Self { most_bytes, most_time, operation: OPERATION, bytes, searches, time }
     }
 }
 
 impl Budget {
-    fn new(most: Most) -> Self {
-        Self { most, bytes: AtomicUsize::new(0), searches: AtomicUsize::new(0), time: AtomicU64::new(0) }
-    }
-
     /// The budget of a program that serves, for one account and its password.
     pub fn of_one_account() -> Self {
-        let (bytes, time) = ((1 << 20, "1 MiB of answers"), (TIME_OF_ONE_ACCOUNT, "15 s of waiting for answers"));
-        Self::new(Most { bytes, time, operation: Duration::from_secs(5) })
+        let most_time = (TIME_OF_ONE_ACCOUNT, "15 s of waiting for answers");
+        Self {
+            most_bytes: (1 << 20, "1 MiB of answers"),
+            most_time,
+            operation: Duration::from_secs(5),
+            ..Self::default()
+        }
     }
 
     /// Takes the bytes of an answer.
@@ -72,7 +70,7 @@ impl Budget {
 
     /// Fails where `count` bytes are more than the whole budget.
     pub(crate) fn fits(&self, address: &str, count: usize) -> Result<(), Error> {
-        let (most, text) = self.most.bytes;
+        let (most, text) = self.most_bytes;
         if count > most { Err(exhausted(address, text)) } else { Ok(()) }
     }
 
@@ -88,7 +86,7 @@ impl Budget {
         operation: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
         let started = Instant::now();
-        let Most { time: (time, text), operation: most, .. } = self.most;
+        let ((time, text), most) = (self.most_time, self.operation);
         let left = time.saturating_sub(Duration::from_millis(self.time.load(Relaxed)));
         let ended = timeout(most.min(left), operation).await;
         self.time.fetch_add(u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX), Relaxed);

@@ -58,9 +58,7 @@ impl NameServers {
 
     /// The controllers of a domain ([MS-ADTS] 6.3.2.3), by their priority and weight.
     pub(crate) async fn controllers(&self, domain: &str) -> Result<Vec<String>, Error> {
-        let answer = self.ask(&record_of(LDAP, domain), TYPE::SRV).await;
-        let answer = answer.map_err(|why| Error::NotLocated { domain: domain.to_owned(), why })?;
-        controllers(&answer, domain)
+        Ok(self.hosts(LDAP, domain).await?.into_iter().map(|(host, _)| host).collect())
     }
 
     /// The KDCs of a domain ([MS-ADTS] 6.3.2.3), by their priority and weight: at most two addresses of each. A host without an address is left out.
@@ -68,15 +66,18 @@ impl NameServers {
     /// # Errors
     /// Where the DNS names none, or a host outside the domain.
     pub async fn kdcs(&self, domain: &str) -> Result<Vec<SocketAddr>, Error> {
-        let answer = self.ask(&record_of(KERBEROS, domain), TYPE::SRV).await;
-        let answer = answer.map_err(|why| Error::NotLocated { domain: domain.to_owned(), why })?;
-        let hosts = hosts(&answer, domain, KERBEROS)?;
+        let hosts = self.hosts(KERBEROS, domain).await?;
         let found = join_all(hosts.iter().map(|(host, _)| self.addresses(host))).await;
         let kdcs = hosts.iter().zip(found).flat_map(|((_, port), found)| {
             let addresses = found.unwrap_or_default().into_iter().take(2);
             addresses.map(|address| SocketAddr::new(address, *port)).collect::<Vec<_>>()
         });
         Ok(kdcs.collect())
+    }
+
+    async fn hosts(&self, service: &str, domain: &str) -> Result<Vec<(String, u16)>, Error> {
+        let answer = self.ask(&record_of(service, domain), TYPE::SRV).await;
+        hosts(&answer.map_err(|why| Error::NotLocated { domain: domain.to_owned(), why })?, domain, service)
     }
 
     /// The addresses of a host.
@@ -127,16 +128,11 @@ fn record_of(service: &str, domain: &str) -> String {
     format!("{service}._tcp.dc._msdcs.{domain}")
 }
 
-/// The controllers of a domain in an answer of a DNS server.
+/// The hosts of a service of a domain in an answer of a DNS server, and their ports.
 ///
 /// # Errors
 /// If it is not DNS, empty, or names a host outside the domain.
-pub fn controllers(answer: &[u8], domain: &str) -> Result<Vec<String>, Error> {
-    Ok(hosts(answer, domain, LDAP)?.into_iter().map(|(host, _)| host).collect())
-}
-
-/// The hosts of a service of a domain in an answer of a DNS server, and their ports.
-fn hosts(answer: &[u8], domain: &str, service: &str) -> Result<Vec<(String, u16)>, Error> {
+pub fn hosts(answer: &[u8], domain: &str, service: &str) -> Result<Vec<(String, u16)>, Error> {
     let not_located = |why| Error::NotLocated { domain: domain.to_owned(), why };
     let offer = |data: &RData<'_>| match data {
         RData::SRV(srv) => {
@@ -271,6 +267,10 @@ mod tests {
             packet.answers.push(ResourceRecord::new(Name::new_unchecked("x"), CLASS::IN, 1, RData::SRV(srv)));
         }
         packet.build_bytes_vec().unwrap()
+    }
+
+    fn controllers(answer: &[u8], domain: &str) -> Result<Vec<String>, Error> {
+        Ok(hosts(answer, domain, LDAP)?.into_iter().map(|(host, _)| host).collect())
     }
 
     #[test]

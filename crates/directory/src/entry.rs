@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use gmsa_core::quote::cut;
 use time::{OffsetDateTime, PrimitiveDateTime, UtcDateTime, format_description};
+use uuid::Uuid;
 
-use crate::{Guid, Sid};
+use crate::Sid;
 
 /// The most characters of a name or another text. In Active Directory a part of a distinguished name has at most 255 (Microsoft: Active Directory
 /// maximum limits), and names have few long parts.
@@ -47,8 +48,9 @@ impl Entry {
         Sid::from_bytes(self.value(attribute)?)
     }
 
-    pub fn guid(&self, attribute: &str) -> Option<Guid> {
-        Guid::from_bytes(self.value(attribute)?)
+    /// A GUID ([MS-DTYP] 2.3.4).
+    pub fn guid(&self, attribute: &str) -> Option<Uuid> {
+        Uuid::from_slice_le(self.value(attribute)?).ok()
     }
 
     /// A time, such as `20261123091244.0Z`.
@@ -153,6 +155,16 @@ mod tests {
         assert_eq!(entry.time("currentTime").unwrap().unix_timestamp(), 1_795_425_164);
         assert_eq!(entry.file_time("pwdLastSet").unwrap().unix_timestamp(), 1_795_425_013);
         assert_eq!((entry.time("pwdLastSet"), entry.file_time("currentTime")), (None, None));
+    }
+
+    #[test]
+    fn a_guid_is_printed_as_windows_does() {
+        let mut entry = Entry::default();
+        let stored = b"\x43\x31\xb4\xeb\xa5\xd4\xe3\x4f\xba\x21\xa9\x8c\xd6\xaf\x08\xde".to_vec();
+        entry.attributes.insert("objectguid".to_owned(), vec![stored]);
+        assert_eq!(entry.guid("objectGUID").unwrap().to_string(), "ebb43143-d4a5-4fe3-ba21-a98cd6af08de");
+        entry.attributes.insert("objectguid".to_owned(), vec![vec![0; 15]]);
+        assert_eq!(entry.guid("objectGUID"), None);
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use gmsa_core::credspec::generate::Domain;
 use time::UtcDateTime;
+use uuid::Uuid;
 
-use crate::{Entry, Error, Guid, LdapFilter, LdapSearch, SearchScope, Sid, entry::domain_of};
+use crate::{Entry, Error, LdapFilter, LdapSearch, SearchScope, Sid, entry::domain_of};
 
 /// The most domains of one forest.
 const MAX_DOMAINS: usize = 100;
@@ -171,10 +172,10 @@ impl<'n> Context<'n> {
                 Some(("SID", sid)) => context.sid = Sid::parse(sid).or_else(|| Sid::from_bytes(&unhex(sid)?)),
                 Some(("GUID", guid)) => {
                     // As bytes where the server does not take the option of the control.
-                    let bytes = || Some(Guid::from_bytes(&unhex(guid)?)?.to_string());
-                    let is_digit = |c: char| c.is_ascii_hexdigit() || c == '-';
-                    let text = || guid.chars().all(is_digit).then(|| guid.to_ascii_lowercase());
-                    context.guid = if guid.contains('-') { text() } else { bytes() };
+                    let read = Uuid::try_parse(guid).ok();
+                    let read =
+                        read.map(|id| if guid.contains('-') { id } else { Uuid::from_bytes_le(id.into_bytes()) });
+                    context.guid = read.map(|id| id.to_string());
                 }
                 _ => {}
             }

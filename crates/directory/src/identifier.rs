@@ -1,4 +1,4 @@
-//! SIDs and GUIDs, which the directory stores as bytes.
+//! SIDs, which the directory stores as bytes.
 
 use std::fmt;
 
@@ -233,29 +233,6 @@ impl fmt::Display for Sid {
     }
 }
 
-/// A GUID ([MS-DTYP] 2.3.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Guid([u8; 16]);
-
-impl Guid {
-    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        bytes.try_into().ok().map(Self)
-    }
-}
-
-/// In lower case, without braces.
-impl fmt::Display for Guid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The first three parts are numbers, lowest byte first.
-        const ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
-        for (place, index) in ORDER.into_iter().enumerate() {
-            let separator = if matches!(place, 4 | 6 | 8 | 10) { "-" } else { "" };
-            write!(f, "{separator}{:02x}", self.0.get(index).copied().unwrap_or_default())?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -270,9 +247,6 @@ mod tests {
         assert_eq!(sid.to_string(), "S-1-5-21-1519726801-438871661-1013530061-1106");
         let (domain, number) = sid.split().unwrap();
         assert_eq!((domain.to_string().as_str(), number), ("S-1-5-21-1519726801-438871661-1013530061", 1106));
-        let guid = Guid::from_bytes(&bytes("QzG066XU40+6IamM1q8I3g==")).unwrap();
-        assert_eq!(guid.to_string(), "ebb43143-d4a5-4fe3-ba21-a98cd6af08de");
-        assert_eq!(Guid::from_bytes(&[0; 15]), None);
     }
 
     #[test]

@@ -45,6 +45,6 @@ pub use dns::NameServers;
 pub use entry::Entry;
 pub use error::Error;
 pub use filter::{LdapFilter, LdapSearch, SearchScope};
-pub use identifier::{Guid, Sid};
+pub use identifier::Sid;
 pub use ldap::LdapConnection;
 pub use managed_password::ManagedPassword;

@@ -54,7 +54,7 @@ pub fn register<M>(program: &Program, own: impl FnOnce(&mut Registry, &Program) 
     let registry = whole.sub_registry_with_prefix(program.module());
     let own = own(registry, program);
     let metrics = EdgeMetrics::register(registry, program);
-    whole.register_collector(Box::new(process::Process));
+    whole.register_collector(Box::new(process::Process { started: family::unix(SystemTime::now()) }));
     (metrics, own, whole)
 }
 

@@ -34,20 +34,7 @@ const OWN: &str = "gmsa";
 
 /// Which events are logged: a level, and others for single modules (`info,gmsa_edge::tls=debug`).
 #[derive(Clone, Debug, PartialEq)]
-pub enum Levels {
-    /// The level of this project's events. The details of other projects help only their authors.
-    Level(LevelFilter),
-    Modules(Targets),
-}
-
-impl Levels {
-    fn targets(self) -> Targets {
-        match self {
-            Self::Level(level) => Targets::new().with_default(level.min(LevelFilter::INFO)).with_target(OWN, level),
-            Self::Modules(targets) => targets,
-        }
-    }
-}
+pub struct Levels(Targets);
 
 impl FromStr for Levels {
     type Err = String;
@@ -64,11 +51,12 @@ impl FromStr for Levels {
             "trace" => LevelFilter::TRACE,
             // `Targets` would read a single word as a module.
             list if list.contains('=') => {
-                return Targets::from_str(list).map(Self::Modules).map_err(|_| EXPECTED.to_owned());
+                return Targets::from_str(list).map(Self).map_err(|_| EXPECTED.to_owned());
             }
             _ => return Err(EXPECTED.to_owned()),
         };
-        Ok(Self::Level(level))
+        // The details of other projects help only their authors.
+        Ok(Self(Targets::new().with_default(level.min(LevelFilter::INFO)).with_target(OWN, level)))
     }
 }
 
@@ -76,7 +64,7 @@ impl FromStr for Levels {
 /// dropping it writes the lines that wait.
 pub fn init(program: &Program, levels: Levels, format: LogFormat, traces: Option<&Traces>) -> WorkerGuard {
     let (lines, guard) = layer(format, io::stderr);
-    let levels = levels.targets().with_target(program.spans, LevelFilter::OFF);
+    let levels = levels.0.with_target(program.spans, LevelFilter::OFF);
     // Each layer has its own filter: a span that no layer wants costs one comparison. A layer of `None` would want them all.
     let mut layers = vec![lines.with_filter(levels).boxed()];
     if let Some(traces) = traces {
@@ -119,7 +107,7 @@ mod tests {
 
     #[test]
     fn levels_are_read_as_the_go_webhook_reads_them() {
-        let level = |text: &str| Levels::from_str(text).map(|levels| levels.targets().to_string());
+        let level = |text: &str| Levels::from_str(text).map(|levels| levels.0.to_string());
         assert_eq!(level(""), level("info"));
         assert_eq!(level("WARNING"), level("warn"));
         assert_eq!(level("fatal"), level("error"));

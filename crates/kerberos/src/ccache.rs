@@ -32,7 +32,7 @@ pub fn ccache(tickets: &[Ticket]) -> Zeroizing<Vec<u8>> {
         cache.extend_from_slice(names);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "17 or 18")]
         cache.extend_from_slice(&(ticket.session_key.etype().number() as u16).to_be_bytes());
-        data(&mut cache, ticket.session_key.as_bytes());
+        data::<4>(&mut cache, ticket.session_key.as_bytes());
         for time in [ticket.authtime, ticket.starttime, ticket.endtime] {
             cache.extend_from_slice(&seconds(time).to_be_bytes());
         }
@@ -40,28 +40,29 @@ pub fn ccache(tickets: &[Ticket]) -> Zeroizing<Vec<u8>> {
         cache.extend_from_slice(&[0; 5]);
         cache.extend_from_slice(&ticket.flags.to_be_bytes());
         cache.extend_from_slice(&[0; 8]);
-        data(&mut cache, &ticket.encoded);
-        data(&mut cache, &[]);
+        data::<4>(&mut cache, &ticket.encoded);
+        data::<4>(&mut cache, &[]);
     }
     cache
 }
 
 fn principal(name: &PrincipalName, realm: &Realm) -> Vec<u8> {
     let mut bytes = name.name_type.to_be_bytes().to_vec();
-    bytes.extend(length(name.parts.len()));
-    data(&mut bytes, realm.as_str().as_bytes());
-    name.parts.iter().for_each(|part| data(&mut bytes, part.as_bytes()));
+    bytes.extend(length::<4>(name.parts.len()));
+    data::<4>(&mut bytes, realm.as_str().as_bytes());
+    name.parts.iter().for_each(|part| data::<4>(&mut bytes, part.as_bytes()));
     bytes
 }
 
-fn data(to: &mut Vec<u8>, bytes: &[u8]) {
-    to.extend_from_slice(&length(bytes.len()));
+/// Bytes after their number, which has 4 bytes here, and 2 in a keytab: nothing counted here is larger than a message of 64 KiB, and nothing there
+/// than a name of 1 KiB.
+pub(crate) fn data<const N: usize>(to: &mut Vec<u8>, bytes: &[u8]) {
+    to.extend_from_slice(&length::<N>(bytes.len()));
     to.extend_from_slice(bytes);
 }
 
-/// Nothing counted here is larger than a message of 64 KiB.
-fn length(count: usize) -> [u8; 4] {
-    u32::try_from(count).unwrap_or(u32::MAX).to_be_bytes()
+pub(crate) fn length<const N: usize>(count: usize) -> [u8; N] {
+    count.to_be_bytes().last_chunk().copied().unwrap_or([u8::MAX; N])
 }
 
 /// Seconds since 1970. A time beyond 2106 is the last one that fits.

@@ -3,7 +3,10 @@
 use time::UtcDateTime;
 use zeroize::Zeroizing;
 
-use crate::{Key, Principal, ccache::seconds};
+use crate::{
+    Key, Principal,
+    ccache::{data, length, seconds},
+};
 
 /// The version of the format.
 const HEADER: [u8; 2] = [5, 2];
@@ -36,7 +39,7 @@ pub fn keytab(entries: &[KeytabEntry<'_>]) -> Zeroizing<Vec<u8>> {
         let [.., low] = kvno.to_be_bytes();
         file.push(low);
         file.extend_from_slice(&u16::try_from(key.etype().number()).unwrap_or(u16::MAX).to_be_bytes());
-        data(&mut file, key.as_bytes());
+        data::<2>(&mut file, key.as_bytes());
         // Readers that know this field ignore the eight bits above.
         file.extend_from_slice(&kvno.to_be_bytes());
     }
@@ -81,19 +84,9 @@ pub fn with_former(file: &[u8], former: &[u8], since: UtcDateTime) -> Zeroizing<
 }
 
 fn principal(Principal { name, realm }: &Principal) -> Vec<u8> {
-    let mut bytes = length(name.parts.len()).to_vec();
-    data(&mut bytes, realm.as_str().as_bytes());
-    name.parts.iter().for_each(|part| data(&mut bytes, part.as_bytes()));
+    let mut bytes = length::<2>(name.parts.len()).to_vec();
+    data::<2>(&mut bytes, realm.as_str().as_bytes());
+    name.parts.iter().for_each(|part| data::<2>(&mut bytes, part.as_bytes()));
     bytes.extend(name.name_type.to_be_bytes());
     bytes
-}
-
-fn data(to: &mut Vec<u8>, bytes: &[u8]) {
-    to.extend_from_slice(&length(bytes.len()));
-    to.extend_from_slice(bytes);
-}
-
-/// Nothing counted here is larger than a name of 1 KiB.
-fn length(count: usize) -> [u8; 2] {
-    u16::try_from(count).unwrap_or(u16::MAX).to_be_bytes()
 }

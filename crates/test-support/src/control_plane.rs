@@ -269,7 +269,7 @@ fn write_credentials(folder: &Path, ca: &Ca, address: SocketAddr) -> [String; 2]
     let of_api_server = [address.ip().to_string(), SERVICES_OF_NODE.1.to_owned()];
     let of_service_accounts = ["kubernetes.default.svc".to_owned()];
     for (name, hosts) in [("api-server", &of_api_server[..]), ("service-accounts", &of_service_accounts)] {
-        let issued = ca.issue("gmsa-webhook", hosts, SystemTime::now(), LIFETIME).unwrap();
+        let issued = ca.issue("gmsa-webhook", hosts, SystemTime::now(), LIFETIME).unwrap().0;
         fs::write(folder.join(name).with_extension("crt"), issued.cert).unwrap();
         fs::write(folder.join(name).with_extension("key"), issued.key).unwrap();
     }

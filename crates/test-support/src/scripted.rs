@@ -34,7 +34,7 @@ impl Scripted {
     pub async fn start(name: &str, answers: impl IntoIterator<Item = String>) -> Self {
         let (now, day) = (SystemTime::now(), Duration::from_secs(24 * 3600));
         let ca = Ca::generate("scripted CA", now, day).unwrap();
-        let leaf = ca.issue(name, &[name.to_owned()], now, day).unwrap();
+        let leaf = ca.issue(name, &[name.to_owned()], now, day).unwrap().0;
         let chain = CertificateDer::pem_slice_iter(leaf.cert.as_bytes()).map(Result::unwrap).collect();
         let tls = ServerConfig::builder_with_provider(crypto_provider())
             .with_safe_default_protocol_versions()

@@ -77,7 +77,7 @@ pub fn serve(
             }
             let failed = "cannot create a certificate";
             let ca = Ca::generate("gmsa-webhook standalone CA", now, SELF_SIGNED_LIFETIME).context(failed)?;
-            let (_, pair) = ca.issue_pair(PROGRAM.name, &names, now, SELF_SIGNED_LIFETIME).context(failed)?;
+            let (_, pair) = ca.issue(PROGRAM.name, &names, now, SELF_SIGNED_LIFETIME).context(failed)?;
             // Clients read the CA's certificate. Its key stays in this process, and no other user can change the file.
             let private = Permissions::from_mode(0o700);
             let folder = tempfile::Builder::new().prefix("gmsa-webhook-").permissions(private).tempdir();

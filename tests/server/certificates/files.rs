@@ -189,7 +189,7 @@ async fn a_pair_that_is_not_valid_yet_waits_until_it_is() {
     kept.serves(&good).await;
     // Certificates begin an hour before they are made, at a whole second.
     let made = SystemTime::now() + Duration::from_secs(3606);
-    let early = ca.issue("gmsa-webhook", &[NAME.to_owned()], made, DAY).unwrap();
+    let early = ca.issue("gmsa-webhook", &[NAME.to_owned()], made, DAY).unwrap().0;
     mounted.swap(&early);
     eventually("it is refused", || kept.reloads() == (1, 1)).await;
     assert_eq!(kept.served.current().unwrap().serial, serial(&good));

@@ -50,7 +50,7 @@ async fn what_is_only_worth_a_warning_does_not_pass() {
     let folder = tempfile::tempdir().unwrap();
     let since = SystemTime::now() - 90 * DAY;
     let ca = Ca::generate("test CA", since, 200 * DAY).unwrap();
-    let Issued { cert, key } = ca.issue("gmsa-webhook", &[NAME.to_owned()], since, 92 * DAY + DAY / 2).unwrap();
+    let Issued { cert, key } = ca.issue("gmsa-webhook", &[NAME.to_owned()], since, 92 * DAY + DAY / 2).unwrap().0;
     for (name, content) in FILES.into_iter().zip([&*cert, &key, ca.cert_pem()]) {
         fs::write(folder.path().join(name), content).unwrap();
     }
@@ -71,7 +71,7 @@ fn a_report_that_cannot_be_written_is_an_error_and_one_that_nobody_reads_is_none
 async fn in_a_cluster_every_webhook_is_asked_whether_it_accepts() {
     let (ca, other) = (authority(), authority());
     let Issued { cert, key } =
-        ca.issue("gmsa-webhook", &[NAME.to_owned()], SystemTime::now(), 10 * DAY + DAY / 2).unwrap();
+        ca.issue("gmsa-webhook", &[NAME.to_owned()], SystemTime::now(), 10 * DAY + DAY / 2).unwrap().0;
     let api = SimulatedApi::start().await;
     let arguments =
         "certs inspect --secret gmsa/tls --webhook-configuration mutating/gmsa --webhook-configuration validating/gmsa";

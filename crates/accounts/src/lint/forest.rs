@@ -2,10 +2,11 @@
 
 use gmsa_core::diagnostic::{Diagnostic, Severity, rules};
 use time::{Duration, UtcDateTime};
+use uuid::Uuid;
 
 use super::{about, finding, minute};
 use gmsa_directory::{
-    Directory, Entry, Error, Guid, LdapFilter, LdapSearch, SearchScope,
+    Directory, Entry, Error, LdapFilter, LdapSearch, SearchScope,
     account::{Account, NO_SUCH_OBJECT},
     entry::first_value,
     forest::ForestDomain,
@@ -84,7 +85,7 @@ pub(super) async fn root_key(
     let may_make = |folder: &Entry| folder.texts(MAY_MAKE).any(|class| class.eq_ignore_ascii_case("msKds-ProvRootKey"));
     let sees_all = !keys.is_empty() || folder.iter().any(may_make);
     let names: Vec<String> = keys.iter().map(|key| first_value(&key.name)).collect();
-    let is_gone = |key: &Guid| !names.iter().any(|name| name.eq_ignore_ascii_case(&key.to_string()));
+    let is_gone = |key: &Uuid| !names.iter().any(|name| name.eq_ignore_ascii_case(&key.to_string()));
     let without_key = |one: &&Account| {
         let key = one.root_key.filter(|key| sees_all && is_gone(key))?;
         let problem = format!("names the KDS root key {key}, which is not there");

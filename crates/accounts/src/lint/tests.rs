@@ -9,7 +9,7 @@ use time::UtcDateTime;
 use super::*;
 use crate::{ldif, principal::DirectoryPrincipal};
 use gmsa_directory::{
-    AccessRule, Guid, Retrieval, Sid,
+    AccessRule, Retrieval, Sid,
     account::{AccountName, CLASS},
 };
 
@@ -332,7 +332,7 @@ fn a_root_key_is_used_ten_hours_after_its_effective_time() {
     let mut directory = directory(
         &key("msKds-UseStartTime: 134398627650000000").replace("CN=1,", "CN=00000000-0000-0000-0000-000000000000,"),
     );
-    let key = Guid::from_bytes(&[0; 16]);
+    let key = Some(uuid::Uuid::nil());
     let account = Account { root_key: key, ..good() };
     assert_eq!(said(&block_on(forest(&mut directory, &[&account], now())).unwrap()), [""; 0]);
 }

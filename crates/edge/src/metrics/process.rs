@@ -14,7 +14,10 @@ const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Reads the figures when it is asked. What the system does not give is left out.
 #[derive(Debug)]
-pub(super) struct Process;
+pub(super) struct Process {
+    /// Seconds since 1970.
+    pub started: i64,
+}
 
 impl Collector for Process {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
@@ -27,7 +30,7 @@ impl Collector for Process {
             ("process_resident_memory_bytes", "Resident memory size in bytes", resident_bytes()),
             ("process_open_fds", "Number of open file descriptors", open_files()),
             ("process_max_fds", "Maximum number of open file descriptors", max_files()),
-            ("process_start_time_seconds", "Start time of the process since unix epoch in seconds", start_time()),
+            ("process_start_time_seconds", "Start time of the process since unix epoch in seconds", Some(self.started)),
         ];
         for (name, help, value) in gauges {
             if let Some(value) = value {
@@ -64,11 +67,4 @@ fn open_files() -> Option<i64> {
 
 fn max_files() -> Option<i64> {
     i64::try_from(getrlimit(Resource::Nofile).current?).ok()
-}
-
-#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "seconds are all that is asked for")]
-fn start_time() -> Option<i64> {
-    let boot: i64 =
-        fs::read_to_string("/proc/stat").ok()?.lines().find_map(|line| line.strip_prefix("btime "))?.parse().ok()?;
-    Some(boot + (stat(22)? as f64 / TICKS_PER_SECOND) as i64)
 }

@@ -16,7 +16,7 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{Client as Hyper, connect::HttpConnector},
     rt::TokioExecutor,
@@ -40,7 +40,7 @@ use tokio::{runtime::Handle, time::timeout};
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
-use crate::Program;
+use crate::{Program, tls::crypto_provider};
 
 /// The header that names the caller's span.
 const TRACEPARENT: &str = "traceparent";
@@ -101,7 +101,7 @@ impl Traces {
     pub fn start(program: Program, endpoint: &Endpoint, runtime: Handle) -> Result<Self, OtlpError> {
         let exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(Client::new(endpoint, runtime)?)
+            .with_http_client(Client::new(runtime)?)
             .with_endpoint(endpoint.traces())
             .build()
             .map_err(OtlpError::Exporter)?;
@@ -145,10 +145,7 @@ fn resource(program: &Program) -> Resource {
 fn instance_id() -> Option<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).ok()?;
-    let random = u128::from_be_bytes(bytes);
-    let id = format!("{:032x}", random & !(0xf << 76 | 0b11 << 62) | 0x4 << 76 | 0b10 << 62);
-    let parts = [id.get(..8)?, id.get(8..12)?, id.get(12..16)?, id.get(16..20)?, id.get(20..)?];
-    Some(parts.join("-"))
+    Some(uuid::Builder::from_random_bytes(bytes).into_uuid().to_string())
 }
 
 /// Marks a span as failed. The conventions for servers leave what clients did wrong unmarked.
@@ -179,22 +176,12 @@ struct Client {
 }
 
 impl Client {
-    fn new(endpoint: &Endpoint, runtime: Handle) -> Result<Self, OtlpError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(OtlpError::Tls)?;
-        let tls = if endpoint.0.scheme_str() == Some("https") {
-            // The image has no certificate authorities: built-in ones replace the system's.
-            tls.clone().with_native_roots().unwrap_or_else(|_| tls.with_webpki_roots())
-        } else {
-            tls.with_root_certificates(rustls::RootCertStore::empty())
-        };
+    fn new(runtime: Handle) -> Result<Self, OtlpError> {
+        // The image has no certificate authorities: built-in ones replace the system's.
         let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls.with_no_client_auth())
-            .https_or_http()
-            .enable_http1()
-            .build();
+            .with_provider_and_native_roots(crypto_provider())
+            .or_else(|_| HttpsConnectorBuilder::new().with_provider_and_webpki_roots(crypto_provider()));
+        let connector = connector.map_err(OtlpError::Tls)?.https_or_http().enable_http1().build();
         Ok(Self { hyper: Hyper::builder(TokioExecutor::new()).build(connector), runtime, failure: Arc::default() })
     }
 }

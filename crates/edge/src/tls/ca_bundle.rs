@@ -8,7 +8,6 @@
 
 use std::{
     collections::HashMap,
-    fmt,
     ops::Deref,
     time::{Duration, SystemTime},
 };
@@ -53,7 +52,7 @@ pub const MAX_CERTIFICATES: usize = 64;
 pub const MAX_BYTES: usize = 128 * 1024;
 
 /// A list of certificates without repetitions.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CaBundle(Vec<CertificateDer<'static>>);
 
 impl CaBundle {
@@ -122,12 +121,6 @@ impl FromIterator<CertificateDer<'static>> for CaBundle {
         let mut bundle = Self::default();
         certs.into_iter().for_each(|cert| bundle.push(cert));
         bundle
-    }
-}
-
-impl fmt::Debug for CaBundle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CaBundle({} certificates)", self.0.len())
     }
 }
 

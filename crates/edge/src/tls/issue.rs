@@ -3,10 +3,7 @@
 //! Invariants: keys that are made here are ECDSA P-256 and new for every certificate; a serving certificate never outlives its CA; a CA
 //! signs servers only and no other CA. Must not: read a clock, touch a file.
 
-use std::{
-    fmt,
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
@@ -50,7 +47,7 @@ pub enum IssueError {
     Unusable(#[source] KeyPairError),
 }
 
-/// A certificate and its key, as PEM. The key is secret.
+/// A certificate and its key, as PEM. The key is secret, so this cannot be printed.
 #[derive(Clone)]
 pub struct Issued {
     pub cert: String,
@@ -102,14 +99,14 @@ impl Ca {
     /// `now` until `lifetime` after it, but not longer than the CA. Clients check `names` and not the common name, which is `subject`.
     ///
     /// # Errors
-    /// Where a name is not valid in a certificate, or there are no random bytes.
+    /// Where a name is not valid in a certificate, there are no random bytes, or the certificate cannot be served at `now`.
     pub fn issue(
         &self,
         subject: &str,
         names: &[String],
         now: SystemTime,
         lifetime: Duration,
-    ) -> Result<Issued, IssueError> {
+    ) -> Result<(Issued, KeyPair), IssueError> {
         if names.is_empty() {
             return Err(IssueError::NoName);
         }
@@ -122,21 +119,7 @@ impl Ca {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.use_authority_key_identifier_extension = true;
         let cert = params.signed_by(&key, &self.issuer).map_err(IssueError::Sign)?.pem();
-        Ok(Issued { cert, key: key.serialize_pem() })
-    }
-
-    /// As [`issue`](Self::issue), and checks that the certificate can be served.
-    ///
-    /// # Errors
-    /// As [`issue`](Self::issue), or where it cannot be served.
-    pub fn issue_pair(
-        &self,
-        subject: &str,
-        names: &[String],
-        now: SystemTime,
-        lifetime: Duration,
-    ) -> Result<(Issued, KeyPair), IssueError> {
-        let pem = self.issue(subject, names, now, lifetime)?;
+        let pem = Issued { cert, key: key.serialize_pem() };
         let pair = KeyPair::from_pem(pem.cert.as_bytes(), pem.key.as_bytes(), now).map_err(IssueError::Unusable)?;
         Ok((pem, pair))
     }
@@ -161,18 +144,6 @@ impl Ca {
     /// The private key, as PEM in PKCS#8: secret.
     pub fn key_pem(&self) -> String {
         self.issuer.key().serialize_pem()
-    }
-}
-
-impl fmt::Debug for Ca {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ca").field("summary", &self.summary).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Issued {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Issued").field("cert", &self.cert).finish_non_exhaustive()
     }
 }
 

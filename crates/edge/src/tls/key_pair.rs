@@ -29,8 +29,10 @@ const MAX_CHAIN: usize = 16;
 pub struct KeyPair {
     certified: Arc<CertifiedKey>,
     summary: Summary,
-    authorities: Vec<String>,
-    rsa_bits: Option<usize>,
+    /// The key identifiers of the authorities that signed the certificates of the chain, as far as these name them.
+    pub(super) authorities: Vec<String>,
+    /// The length of its key, where that is an RSA key.
+    pub(super) rsa_bits: Option<usize>,
 }
 
 /// It never quotes the key.
@@ -116,16 +118,6 @@ impl KeyPair {
 
     pub fn summary(&self) -> &Summary {
         &self.summary
-    }
-
-    /// The key identifiers of the authorities that signed the certificates of the chain, as far as these name them.
-    pub fn authorities(&self) -> &[String] {
-        &self.authorities
-    }
-
-    /// The length of its key, where that is an RSA key.
-    pub(crate) fn rsa_bits(&self) -> Option<usize> {
-        self.rsa_bits
     }
 
     /// The chain, the server's own certificate first.

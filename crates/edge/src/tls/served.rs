@@ -36,13 +36,13 @@ impl Served {
     /// Every handshake from now on gets this certificate. Open connections stay as they are.
     pub fn publish(&self, pair: KeyPair) {
         let expires = pair.summary().not_after;
-        if let Some(bits) = pair.rsa_bits().filter(|bits| *bits > 2048) {
+        if let Some(bits) = pair.rsa_bits.filter(|bits| *bits > 2048) {
             tracing::warn!(
                 bits,
                 "the serving certificate has a long RSA key, which makes each new connection cost milliseconds: use ECDSA P-256"
             );
         }
-        self.0.metrics.certificate_served(expires, pair.authorities());
+        self.0.metrics.certificate_served(expires, &pair.authorities);
         self.0.pair.store(Some(Arc::new(pair)));
         self.accept();
     }

@@ -55,10 +55,8 @@ pub struct Timestamp(pub SystemTime);
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = OffsetDateTime::from(self.0);
-        match time.replace_nanosecond(0).unwrap_or(time).format(&Rfc3339) {
-            Ok(text) => f.write_str(&text),
-            Err(_) => write!(f, "{time}"),
-        }
+        let text = time.replace_nanosecond(0).unwrap_or(time).format(&Rfc3339);
+        f.write_str(&text.unwrap_or_else(|_| time.to_string()))
     }
 }
 

@@ -67,7 +67,7 @@ impl Started {
     pub fn new(world: &World) -> Self {
         let (now, hour) = (SystemTime::now(), Duration::from_secs(3600));
         let ca = Ca::generate("test", now, hour).unwrap();
-        let issued = ca.issue("broker", &[NAME.to_owned()], now, hour).unwrap();
+        let issued = ca.issue("broker", &[NAME.to_owned()], now, hour).unwrap().0;
         fs::write(world.path("broker-ca.crt"), ca.cert_pem()).unwrap();
         fs::write(world.path("tls.crt"), &issued.cert).unwrap();
         fs::write(world.path("tls.key"), &issued.key).unwrap();

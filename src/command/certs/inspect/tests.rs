@@ -19,7 +19,7 @@ fn authority(name: &str) -> Ca {
 }
 
 fn input(ca: &Ca) -> Input {
-    let Issued { cert, key } = ca.issue("gmsa-webhook", &[HOST.to_owned()], now(), 10 * DAY).unwrap();
+    let Issued { cert, key } = ca.issue("gmsa-webhook", &[HOST.to_owned()], now(), 10 * DAY).unwrap().0;
     let (cert, key, ca) = (cert.into_bytes(), Some(key.into_bytes()), Some(ca.cert_pem().as_bytes().to_vec()));
     Input { cert, key, ca, configurations: Vec::new() }
 }

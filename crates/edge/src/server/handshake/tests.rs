@@ -67,7 +67,7 @@ impl Lab {
         let ca = Ca::generate("test CA", SystemTime::now(), DAY).unwrap();
         let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
         let served = Served::new(register(&TESTED, |_, _| ()).0);
-        served.publish(ca.issue_pair(TESTED.name, &names, SystemTime::now(), DAY).unwrap().1);
+        served.publish(ca.issue(TESTED.name, &names, SystemTime::now(), DAY).unwrap().1);
         let ((sent, computed), (closed, open)) = (unbounded_channel(), mpsc::channel());
         let mut config = ServerConfig::clone(&server_config(&served, None).unwrap());
         config.cert_resolver = Arc::new(Gate { served: config.cert_resolver, computed: sent, open: Mutex::new(open) });

@@ -37,7 +37,6 @@ pub const MAX_AUTHORITIES: usize = 64 * 1024;
 /// The data of a Secret, by key.
 pub type Data = BTreeMap<String, ByteString>;
 
-#[derive(Debug)]
 pub enum SecretContents {
     /// None of our keys: the Secret was just installed, or emptied.
     Empty,
@@ -70,13 +69,11 @@ pub enum Damage {
     Copy,
 }
 
-#[derive(Debug)]
 pub struct Certificates {
     pub cas: Cas,
     pub leaf: Leaf,
 }
 
-#[derive(Debug)]
 pub struct Cas {
     /// Signs serving certificates.
     pub signing: SigningCa,
@@ -88,7 +85,6 @@ pub struct Cas {
     pub last_rotation: String,
 }
 
-#[derive(Debug)]
 pub struct SigningCa {
     pub ca: Ca,
     /// When the last certificate that it signed expires, if it signed any.
@@ -103,7 +99,6 @@ pub struct RetiredCa {
 }
 
 /// The serving certificate, as it is served and as it is stored.
-#[derive(Debug)]
 pub struct Leaf {
     pub pair: KeyPair,
     pub pem: Issued,

@@ -177,7 +177,7 @@ fn new_ca(now: SystemTime, policy: &IssuancePolicy) -> Result<SigningCa, IssueEr
 }
 
 fn new_leaf(signing: &mut SigningCa, now: SystemTime, policy: &IssuancePolicy) -> Result<Leaf, IssueError> {
-    let (pem, pair) = signing.ca.issue_pair(policy.program.name, &policy.names, now, policy.leaf_lifetime)?;
+    let (pem, pair) = signing.ca.issue(policy.program.name, &policy.names, now, policy.leaf_lifetime)?;
     // Where the lifetime was shortened, an older certificate may expire later than the new one.
     signing.leaves_until = signing.leaves_until.max(Some(pair.summary().not_after));
     Ok(Leaf { pair, pem })

@@ -43,7 +43,7 @@ fn after(change: Change, content: SecretContents, view: &Observed<'_>) -> Secret
 fn whole(content: &SecretContents) -> &Certificates {
     match content {
         SecretContents::Complete(stored) => stored,
-        other => panic!("{other:?}"),
+        _ => panic!("not whole"),
     }
 }
 
@@ -287,7 +287,7 @@ fn whatever_is_damaged_is_rebuilt_and_what_is_whole_is_kept() {
     ];
     for (key, value, expected, authority_kept, leaf_kept) in cases {
         let content = damaged(key, *value);
-        let SecretContents::Damaged { damage, .. } = &content else { panic!("{key}: {content:?}") };
+        let SecretContents::Damaged { damage, .. } = &content else { panic!("{key}") };
         assert_eq!(gmsa_core::causes::chain(damage), *expected, "{key}");
         assert_eq!(next_change(&content, &at(start()), &policy()), Some(Change::Rebuild), "{key}");
         let rebuilt = after(Change::Rebuild, content, &at(start()));
@@ -338,8 +338,6 @@ fn what_is_written_is_read_back_and_other_keys_are_left_alone() {
     assert_eq!(rewritten, written);
     assert_eq!(whole(&again).cas.last_rotation, "again");
     assert_eq!(whole(&again).cas.retired.len(), 1);
-    let secret = format!("{again:?}");
-    assert!(!secret.contains("PRIVATE"), "{secret}");
 }
 
 /// What happens in a cluster within some time.
