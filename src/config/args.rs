@@ -24,7 +24,7 @@ use gmsa_edge::{
     object::ObjectName,
     server::socket_address,
     service_names::ServiceNames,
-    telemetry::{Endpoint, Levels, LogFormat},
+    telemetry::{Endpoint, LogArgs},
 };
 
 const EXAMPLES: &str = "Examples:
@@ -253,20 +253,8 @@ pub struct ServeArgs {
     #[arg(long, value_name = "DURATION", default_value = authorization_cache::DEFAULT_TTL, value_parser = duration, help_heading = "Decisions", hide_short_help = true)]
     pub authorization_cache_ttl: Duration,
 
-    /// Which events are logged: error, warn, info, debug, trace.
-    #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info", help_heading = "Log and traces")]
-    pub log_level: Levels,
-
-    /// Shape of a log line.
-    #[arg(
-        long,
-        value_enum,
-        env = "LOG_FORMAT",
-        default_value = "text",
-        help_heading = "Log and traces",
-        hide_short_help = true
-    )]
-    pub log_format: LogFormat,
+    #[command(flatten, next_help_heading = "Log and traces")]
+    pub log: LogArgs,
 
     /// OpenTelemetry collector that gets a trace of each review, as protobuf over HTTP: a URL, below which /v1/traces is.
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_parser = optional_endpoint, help_heading = "Log and traces", hide_short_help = true)]

@@ -80,12 +80,12 @@ fn set(account: &Account, what: &str) -> Option<String> {
     Some(format!("Set-ADServiceAccount {} {what}", powershell(&account.sam)?))
 }
 
-/// The command that sets who may retrieve the password.
 /// A command about the account, which has the place of NAME in it.
 fn for_logon(account: &Account, command: &str) -> Option<String> {
     Some(command.replace("NAME", &powershell(&format!("{}$", account.sam))?))
 }
 
+/// The command that sets who may retrieve the password.
 fn set_retrievers(account: &Account, group: &str) -> Option<String> {
     set(account, &format!("-{RETRIEVERS} GROUP, {group}"))
 }

@@ -28,7 +28,7 @@ pub struct Access {
     /// A file with the CA of the controllers' certificates; `None` for the CAs of the system.
     pub authority: Option<PathBuf>,
     pub credentials: Credentials,
-    pub budget: Budget,
+    pub budget: Arc<Budget>,
     /// `None` without a user to ask: then a host that only the DNS names as a controller does not get the password.
     pub confirm: Option<Confirm>,
 }
@@ -39,14 +39,13 @@ pub type Confirm = Box<dyn Fn(&Controller, &str) -> bool + Send + Sync>;
 /// A directory, and the forest that it shows.
 pub struct Directory {
     backend: Backend,
-    budget: Arc<Budget>,
     /// `None` where it is printed, and what was printed does not show it.
     pub forest: Option<Forest>,
 }
 
 enum Backend {
     Live(Box<Live>),
-    Printed { entries: Vec<Entry>, incomplete: Option<String> },
+    Printed { entries: Vec<Entry>, incomplete: Option<String>, budget: Budget },
 }
 
 struct Live {
@@ -60,7 +59,6 @@ struct Live {
 struct Dialer {
     access: Access,
     tls: Arc<ClientConfig>,
-    budget: Arc<Budget>,
 }
 
 impl Directory {
@@ -69,9 +67,7 @@ impl Directory {
     /// # Errors
     /// Where the directory cannot be reached, its certificate is not trusted, or the user may not log on.
     pub async fn connect(access: Access) -> Result<Self, Error> {
-        let mut access = access;
-        let (tls, budget) = (trust(access.authority.as_deref())?, Arc::new(std::mem::take(&mut access.budget)));
-        let dialer = Dialer { access, tls, budget: Arc::clone(&budget) };
+        let dialer = Dialer { tls: trust(access.authority.as_deref())?, access };
         let mut connection = match &dialer.access.address {
             Address::Controller(controller) => dialer.bound(dialer.open(controller).await?).await?,
             Address::Domain(domain) => dialer.to_domain(domain).await?,
@@ -83,7 +79,7 @@ impl Directory {
         let references = connection.search_with(&Forest::search(&partitions), true).await?;
         let forest = Some(Forest::of(&address, configuration, &references, &[], Some(facts))?);
         let live = Live { dialer, connection, others: BTreeMap::new() };
-        Ok(Self { backend: Backend::Live(Box::new(live)), budget, forest })
+        Ok(Self { backend: Backend::Live(Box::new(live)), forest })
     }
 
     /// Printed entries of a directory, and why they are incomplete, if they show it. They show the forest if they hold references to its
@@ -94,7 +90,7 @@ impl Directory {
         // CN=CONTOSO,CN=Partitions,CN=Configuration,DC=contoso,DC=com
         let configuration = references.first().map(|entry| parts(&entry.name).skip(2).collect::<Vec<_>>().join(","));
         let forest = configuration.and_then(|name| Forest::of("the file", name, &references, &entries, None).ok());
-        Self { backend: Backend::Printed { entries, incomplete }, budget: Arc::default(), forest }
+        Self { backend: Backend::Printed { entries, incomplete, budget: Budget::default() }, forest }
     }
 
     /// Why the printed entries are incomplete, if they show it.
@@ -125,9 +121,9 @@ impl Directory {
     pub async fn search(&mut self, search: &LdapSearch<'_>) -> Result<Vec<Entry>, Error> {
         match &mut self.backend {
             Backend::Live(live) => live.serving(self.forest.as_ref(), search.base).await?.search(search).await,
-            Backend::Printed { entries, .. } => {
-                self.budget.search("the file")?;
-                self.budget.within("the file", async { Ok(search.within(entries)) }).await
+            Backend::Printed { entries, budget, .. } => {
+                budget.search("the file")?;
+                budget.within("the file", async { Ok(search.within(entries)) }).await
             }
         }
     }
@@ -206,7 +202,7 @@ impl Dialer {
             Address::Domain(_) => Transport::Tls,
         };
         let (mut failed, mut unproven) = (not_located("the DNS names none".to_owned()), None);
-        for host in self.budget.within(domain, resolver.controllers(domain)).await? {
+        for host in self.access.budget.within(domain, resolver.controllers(domain)).await? {
             let controller = Controller::new(host, transport);
             match self.open(&controller).await {
                 Ok(connection) if !connection.is_for(domain) => unproven = unproven.or(Some(controller)),
@@ -226,7 +222,7 @@ impl Dialer {
     }
 
     async fn open(&self, controller: &Controller) -> Result<LdapConnection, Error> {
-        LdapConnection::open(controller, self.access.resolver.as_ref(), &self.tls, &self.budget).await
+        LdapConnection::open(controller, self.access.resolver.as_ref(), &self.tls, &self.access.budget).await
     }
 
     /// Logs on.

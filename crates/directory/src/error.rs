@@ -152,7 +152,7 @@ pub(crate) fn bind_refused(message: &str) -> &'static str {
     }
 }
 
-/// A result code (RFC 4511, appendix A; [MS-ADTS] 3.1.1.3.1.9), and what the server says.
+/// A result code of a bind or a search (RFC 4511, appendix A; [MS-ADTS] 3.1.1.3.1.9), and what the server says.
 pub(crate) fn refused(address: &str, code: u32, message: &str) -> Error {
     let name = match code {
         1 => "operations error",
@@ -161,17 +161,12 @@ pub(crate) fn refused(address: &str, code: u32, message: &str) -> Error {
         8 => "it wants stronger authentication",
         10 => "it refers to another domain controller",
         11 => "its administrative limit is exceeded",
-        16 => "there is no such attribute",
-        19 => "a constraint of the directory is violated",
         32 => "there is no such object",
         34 => "the name is not a distinguished name",
         50 => "insufficient access rights",
         BUSY => "it is busy",
         UNAVAILABLE => "it is not available",
         53 => "it is unwilling to perform",
-        64 => "the name is not allowed there",
-        65 => "the class of the object does not allow it",
-        68 => "the object exists",
         _ => "",
     };
     let said: String = message.chars().filter(|c| !c.is_control()).take(300).collect();

@@ -33,14 +33,12 @@ pub fn serving(files: usize) -> Serving {
 
 /// A condition that must hold before the process is ready.
 #[derive(Clone, Debug)]
-pub struct Condition {
-    is_missing: Arc<AtomicBool>,
-}
+pub struct Condition(Arc<AtomicBool>);
 
 impl Condition {
     /// Sets it for good.
     pub fn set(&self) {
-        self.is_missing.store(false, Ordering::Release);
+        self.0.store(false, Ordering::Release);
     }
 }
 
@@ -62,7 +60,7 @@ impl Readiness {
     pub fn expect(&mut self, what: &'static str) -> Condition {
         let is_missing = Arc::new(AtomicBool::new(true));
         self.unless(what, Arc::clone(&is_missing));
-        Condition { is_missing }
+        Condition(is_missing)
     }
 
     /// Adds a fault of this replica alone, which makes it unready while it lasts.

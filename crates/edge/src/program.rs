@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 
 use crate::{
     server::{for_handshakes, runtime},
-    telemetry::{self, Endpoint, Levels, LogFormat, Traces},
+    telemetry::{self, Endpoint, LogArgs, Traces},
 };
 
 /// A program that serves with this crate.
@@ -37,13 +37,13 @@ impl Program {
     /// Where the system gives no threads.
     pub fn run<E: AsRef<dyn Error>>(
         self,
-        (levels, format): (Levels, LogFormat),
+        log: LogArgs,
         collector: Option<&Endpoint>,
         serve: impl AsyncFnOnce(Handle) -> Result<(), E>,
     ) -> io::Result<ExitCode> {
         let (runtime, handshakes) = (runtime()?, for_handshakes()?);
         let traces = collector.map(|collector| Traces::start(self, collector, runtime.handle().clone())).transpose();
-        let _log = telemetry::init(&self, levels, format, traces.as_ref().ok().and_then(Option::as_ref));
+        let _log = telemetry::init(&self, log, traces.as_ref().ok().and_then(Option::as_ref));
         if let Err(error) = &traces {
             tracing::error!("no traces are exported: {}", chain(error));
         }

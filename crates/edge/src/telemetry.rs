@@ -29,6 +29,18 @@ pub enum LogFormat {
     Json,
 }
 
+/// What is logged, as flags and variables of each program.
+#[derive(Clone, Debug, clap::Args)]
+pub struct LogArgs {
+    /// Which events are logged: error, warn, info, debug, trace.
+    #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info")]
+    pub log_level: Levels,
+
+    /// Shape of a log line.
+    #[arg(long, value_enum, env = "LOG_FORMAT", default_value_t, hide_short_help = true)]
+    pub log_format: LogFormat,
+}
+
 /// The start of the targets of this project's events.
 const OWN: &str = "gmsa";
 
@@ -62,9 +74,9 @@ impl FromStr for Levels {
 
 /// Starts logging, and making spans where they are exported. Called once, by a binary, which keeps the guard until it ends:
 /// dropping it writes the lines that wait.
-pub fn init(program: &Program, levels: Levels, format: LogFormat, traces: Option<&Traces>) -> WorkerGuard {
-    let (lines, guard) = layer(format, io::stderr);
-    let levels = levels.0.with_target(program.spans, LevelFilter::OFF);
+pub fn init(program: &Program, log: LogArgs, traces: Option<&Traces>) -> WorkerGuard {
+    let (lines, guard) = layer(log.log_format, io::stderr);
+    let levels = log.log_level.0.with_target(program.spans, LevelFilter::OFF);
     // Each layer has its own filter: a span that no layer wants costs one comparison. A layer of `None` would want them all.
     let mut layers = vec![lines.with_filter(levels).boxed()];
     if let Some(traces) = traces {

@@ -4,6 +4,8 @@
 
 use time::{Date, Month, Time, UtcDateTime};
 
+use crate::Error;
+
 pub const BOOLEAN: u8 = 0x01;
 pub const INTEGER: u8 = 0x02;
 const BITS: u8 = 0x03;
@@ -84,13 +86,13 @@ pub fn number(bytes: &[u8]) -> Option<i64> {
 ///
 /// # Errors
 /// If the length is indefinite or longer than four bytes, or the tag longer than one byte: neither protocol has such values.
-pub fn header(bytes: &[u8]) -> Result<Option<(u8, usize, usize)>, ()> {
+pub fn header(bytes: &[u8]) -> Result<Option<(u8, usize, usize)>, Error> {
     let [tag, first, rest @ ..] = bytes else { return Ok(None) };
     let count = match *first {
-        _ if tag & 0x1F == 0x1F => return Err(()),
+        _ if tag & 0x1F == 0x1F => return Err(Error::Malformed("tag")),
         0..=0x7F => return Ok(Some((*tag, 2, usize::from(*first)))),
         0x81..=0x84 => usize::from(first & 0x7F),
-        _ => return Err(()),
+        _ => return Err(Error::Malformed("length")),
     };
     let length = rest.get(..count).map(|length| length.iter().fold(0, |all, byte| all << 8 | usize::from(*byte)));
     Ok(length.map(|length| (*tag, 2 + count, length)))
@@ -235,12 +237,11 @@ mod tests {
         ] {
             assert!(DerReader(bytes).sequence().is_none(), "{bytes:?}");
         }
-        assert_eq!(header(&[0x30, 0x80]), Err(()));
-        assert_eq!(header(&[0x30, 0x85, 0, 0, 0, 0, 1]), Err(()));
-        assert_eq!(header(&[0x3F, 0x81, 1]), Err(()));
-        assert_eq!(header(&[0x30]), Ok(None));
-        assert_eq!(header(&[0x30, 0x82, 1]), Ok(None));
-        assert_eq!(header(&[0x30, 0x82, 1, 2]), Ok(Some((0x30, 4, 0x102))));
+        for bytes in [&[0x30, 0x80][..], &[0x30, 0x85, 0, 0, 0, 0, 1], &[0x3F, 0x81, 1]] {
+            header(bytes).unwrap_err();
+        }
+        assert_eq!([&[0x30][..], &[0x30, 0x82, 1]].map(|bytes| header(bytes).unwrap()), [None; 2]);
+        assert_eq!(header(&[0x30, 0x82, 1, 2]).unwrap(), Some((0x30, 4, 0x102)));
     }
 
     #[test]

@@ -48,12 +48,17 @@ impl EncryptionType {
     /// In the order in which they are asked for.
     pub const ALL: [Self; 2] = [Self::Aes256, Self::Aes128];
 
+    /// The assigned numbers of the type and of the checksum with such a key, the length of a key in bytes, and the name.
+    fn facts(self) -> (i32, i32, usize, &'static str) {
+        match self {
+            Self::Aes256 => (18, 16, 32, "aes256-cts-hmac-sha1-96"),
+            Self::Aes128 => (17, 15, 16, "aes128-cts-hmac-sha1-96"),
+        }
+    }
+
     /// The assigned number.
     pub fn number(self) -> i32 {
-        match self {
-            Self::Aes256 => 18,
-            Self::Aes128 => 17,
-        }
+        self.facts().0
     }
 
     /// `None` for another type.
@@ -63,27 +68,18 @@ impl EncryptionType {
 
     /// The assigned number of the checksum with such a key.
     pub fn checksum(self) -> i32 {
-        match self {
-            Self::Aes256 => 16,
-            Self::Aes128 => 15,
-        }
+        self.facts().1
     }
 
     /// In bytes.
     pub fn key_length(self) -> usize {
-        match self {
-            Self::Aes256 => 32,
-            Self::Aes128 => 16,
-        }
+        self.facts().2
     }
 }
 
 impl fmt::Display for EncryptionType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Aes256 => "aes256-cts-hmac-sha1-96",
-            Self::Aes128 => "aes128-cts-hmac-sha1-96",
-        })
+        f.write_str(self.facts().3)
     }
 }
 

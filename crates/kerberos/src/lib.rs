@@ -40,7 +40,7 @@ pub use error::Error;
 pub use kdc_error::{KdcError, KdcRefusal};
 pub use key::{EncryptionType, Key, usage};
 pub use keytab::{KeytabEntry, keytab, with_former};
-pub use krb5_conf::Krb5Conf;
+pub use krb5_conf::krb5_conf;
 pub use name::{Principal, PrincipalName, Realm};
 pub use password::{EtypeInfo2Entry, Password};
 pub use reply::EncryptedData;

@@ -23,7 +23,7 @@ use gmsa_core::{
 use gmsa_edge::{
     report,
     shutdown::Signals,
-    telemetry::{self, Levels, LogFormat, cut_message},
+    telemetry::{self, LogArgs, cut_message},
 };
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
@@ -65,6 +65,7 @@ pub struct Args {
     #[command(flatten)]
     keep: Option<KeepArgs>,
 
+    // Not among those of `KeepArgs`: where the environment of a pod sets one of them, its probe `ready` would miss the required others.
     #[command(flatten)]
     log: LogArgs,
 }
@@ -120,18 +121,6 @@ struct KeepArgs {
     check_interval: Duration,
 }
 
-/// Not among those of [`KeepArgs`]: where the environment of a pod sets one of them, its probe `ready` would miss the required others.
-#[derive(Debug, clap::Args)]
-struct LogArgs {
-    /// Which events are logged: error, warn, info, debug, trace.
-    #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info", hide_short_help = true)]
-    log_level: Levels,
-
-    /// Shape of a log line.
-    #[arg(long, value_enum, env = "LOG_FORMAT", default_value_t, hide_short_help = true)]
-    log_format: LogFormat,
-}
-
 fn interval(text: &str) -> Result<Duration, &'static str> {
     go_duration(text)
         .filter(|interval| *interval >= Duration::from_secs(1))
@@ -178,7 +167,7 @@ fn ready(folder: &Folder, wait: Duration, is_json: bool) -> Result<ExitCode, Str
 }
 
 async fn test(args: BrokerArgs) -> Result<ExitCode, String> {
-    let broker = BrokerClient::new(args).map_err(|error| chain(&error))?;
+    let broker = BrokerClient::new(args)?;
     // It gives an empty token.
     let error = match broker.ask(Verb::Use, "test", "/dev/null".as_ref()).await {
         Ok(_) => "the broker gives tickets without a token".to_owned(),
@@ -194,7 +183,7 @@ async fn test(args: BrokerArgs) -> Result<ExitCode, String> {
 
 /// Keeps what was asked for current until a signal.
 async fn start(broker: BrokerArgs, args: KeepArgs, log: LogArgs) -> Result<ExitCode, String> {
-    let broker = Arc::new(BrokerClient::new(broker).map_err(|error| chain(&error))?);
+    let broker = Arc::new(BrokerClient::new(broker)?);
     let tickets = args.credential_spec.map(|spec| (Verb::Use, spec, args.token_file));
     let keytab = args.keytab.map(|spec| (Verb::Export, spec, args.keytab_token_file));
     let agents = tickets.into_iter().chain(keytab).map(|(verb, credential_spec, token_file)| Agent {
@@ -210,7 +199,7 @@ async fn start(broker: BrokerArgs, args: KeepArgs, log: LogArgs) -> Result<ExitC
     });
     let agents: Vec<Agent> = agents.collect();
     let mut signals = Signals::install().map_err(|error| format!("cannot handle signals: {error}"))?;
-    let _log = telemetry::init(&PROGRAM, log.log_level, log.log_format, None);
+    let _log = telemetry::init(&PROGRAM, log, None);
     if agents.iter().any(|agent| agent.verb == Verb::Export) {
         agents.iter().for_each(Agent::announce);
     }

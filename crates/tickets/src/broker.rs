@@ -18,7 +18,7 @@ use gmsa_core::{
     diagnostic::rules,
     quote::Quoted,
 };
-use gmsa_kerberos::{Error as KerberosError, KdcRefusal, Krb5Conf, PrincipalName, Ticket, ccache};
+use gmsa_kerberos::{Error as KerberosError, KdcRefusal, PrincipalName, Ticket, ccache, krb5_conf};
 use http::StatusCode;
 use time::{UtcDateTime, format_description::well_known::Rfc3339};
 use tokio::time::Instant;
@@ -271,7 +271,7 @@ fn answer(name: &SpecName, services: &Services, logon: &Logon, tickets: &[Ticket
             services: services.list(),
             expires: second(expires),
             ccache: STANDARD.encode(&*ccache(tickets)),
-            krb5_conf: Krb5Conf { realm: &logon.client.realm, ccache: CCACHE, kdcs }.to_string(),
+            krb5_conf: krb5_conf(&logon.client.realm, CCACHE, kdcs),
         },
     }
 }

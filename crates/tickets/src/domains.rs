@@ -97,16 +97,10 @@ struct ReferralText {
 pub enum DomainsError {
     #[error("cannot read {}: --config names a YAML file with domains", .0.display())]
     Read(PathBuf, #[source] io::Error),
-    #[error("{}: has more than 1 MiB", .0.display())]
-    TooLarge(PathBuf),
-    #[error("{}: {said}", .file.display())]
-    Syntax { file: PathBuf, said: String },
-    #[error("{}: {field}: {what}", .file.display())]
-    Field { file: PathBuf, field: String, what: String },
+    /// A field, and what to write.
+    #[error("{}: {what}", .file.display())]
+    Wrong { file: PathBuf, what: String },
 }
-
-/// A wrong field, and what to write.
-struct Wrong(&'static str, String);
 
 /// Reads the file, and those that it names, and gives the domains.
 ///
@@ -114,57 +108,47 @@ struct Wrong(&'static str, String);
 /// Where a file cannot be read, or a field is wrong.
 pub fn load(file: &Path) -> Result<Vec<DomainConfig>, DomainsError> {
     let unreadable = |error| DomainsError::Read(file.to_owned(), error);
+    let wrong = |what| DomainsError::Wrong { file: file.to_owned(), what };
     if fs::metadata(file).map_err(unreadable)?.len() > MAX_FILE {
-        return Err(DomainsError::TooLarge(file.to_owned()));
+        return Err(wrong("has more than 1 MiB".to_owned()));
     }
-    let domains = parse(&fs::read_to_string(file).map_err(unreadable)?, file)?;
+    let domains = parse(&fs::read_to_string(file).map_err(unreadable)?).map_err(wrong)?;
     for (number, domain) in domains.iter().enumerate() {
-        domain.check_files().map_err(|wrong| wrong.at(file, number))?;
+        domain.check_files().map_err(|what| wrong(format!("domains[{number}].{what}")))?;
     }
     Ok(domains)
 }
 
-fn parse(text: &str, file: &Path) -> Result<Vec<DomainConfig>, DomainsError> {
-    let read: File = serde_saphyr::from_str(text).map_err(|error| {
-        let said = error.to_string();
-        DomainsError::Syntax { file: file.to_owned(), said: said.lines().next().unwrap_or_default().to_owned() }
-    })?;
-    let of_list = |what: String| DomainsError::Field { file: file.to_owned(), field: "domains".to_owned(), what };
+fn parse(text: &str) -> Result<Vec<DomainConfig>, String> {
+    let read: File = serde_saphyr::from_str(text)
+        .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())?;
     if read.domains.is_empty() {
-        return Err(of_list("is empty: name at least one domain, with name, user and passwordFile".to_owned()));
+        return Err("domains: is empty: name at least one domain, with name, user and passwordFile".to_owned());
     }
     if read.domains.len() > MAX_DOMAINS {
-        return Err(of_list(format!("has more than {MAX_DOMAINS} domains: install another broker for the others")));
+        return Err(format!("domains: has more than {MAX_DOMAINS} domains: install another broker for the others"));
     }
     let mut domains: Vec<DomainConfig> = Vec::with_capacity(read.domains.len());
     for (number, text) in read.domains.into_iter().enumerate() {
-        let domain = DomainConfig::new(text).map_err(|wrong| wrong.at(file, number))?;
+        let domain = DomainConfig::new(text).map_err(|what| format!("domains[{number}].{what}"))?;
         let name = &domain.kdcs.name;
         if domains.iter().any(|other| other.kdcs.name == *name) {
-            let wrong = Wrong("name", format!("{name} stands twice: write each domain once"));
-            return Err(wrong.at(file, number));
+            return Err(format!("domains[{number}].name: {name} stands twice: write each domain once"));
         }
         domains.push(domain);
     }
     Ok(domains)
 }
 
-impl Wrong {
-    fn at(self, file: &Path, number: usize) -> DomainsError {
-        let Self(field, what) = self;
-        DomainsError::Field { file: file.to_owned(), field: format!("domains[{number}].{field}"), what }
-    }
-}
-
 impl DomainKdcs {
-    fn new(text: &str, controllers: &[String], kdc_port: Option<u16>) -> Result<Self, Wrong> {
+    fn new(text: &str, controllers: &[String], kdc_port: Option<u16>) -> Result<Self, String> {
         let name = text.trim_end_matches('.').to_ascii_lowercase();
         let realm = Realm::from_domain(&name).filter(|_| is_dns_subdomain(&name));
         let realm = realm.ok_or_else(|| {
-            Wrong("name", format!("{} is not the DNS name of a domain, such as contoso.com", Quoted::new(text)))
+            format!("name: {} is not the DNS name of a domain, such as contoso.com", Quoted::new(text))
         })?;
         if controllers.len() > MAX_CONTROLLERS {
-            return Err(Wrong("controllers", format!("names more than {MAX_CONTROLLERS}: name the nearest")));
+            return Err(format!("controllers: names more than {MAX_CONTROLLERS}: name the nearest"));
         }
         let controllers = controllers.iter().map(|controller| controller_at(controller)).collect::<Result<_, _>>()?;
         Ok(Self { name, realm, controllers, kdc_port: kdc_port.unwrap_or(KDC_PORT) })
@@ -172,14 +156,13 @@ impl DomainKdcs {
 }
 
 impl DomainConfig {
-    fn new(text: DomainText) -> Result<Self, Wrong> {
+    fn new(text: DomainText) -> Result<Self, String> {
         let kdcs = DomainKdcs::new(&text.name, &text.controllers, text.kdc_port)?;
         let referrals =
             text.referrals.iter().map(|other| DomainKdcs::new(&other.name, &other.controllers, other.kdc_port));
-        let referrals = referrals.collect::<Result<_, _>>();
-        let referrals = referrals.map_err(|Wrong(field, what)| Wrong("referrals", format!("{field}: {what}")))?;
+        let referrals = referrals.collect::<Result<_, _>>().map_err(|what| format!("referrals: {what}"))?;
         if text.user.trim().is_empty() {
-            return Err(Wrong("user", "is empty: write USER@DOMAIN or DOMAIN\\USER".to_owned()));
+            return Err("user: is empty: write USER@DOMAIN or DOMAIN\\USER".to_owned());
         }
         let sam = |account: &String| account.trim_end_matches('$').to_lowercase();
         Ok(Self {
@@ -194,8 +177,8 @@ impl DomainConfig {
         })
     }
 
-    fn check_files(&self) -> Result<(), Wrong> {
-        self.password().map_err(|error| Wrong("passwordFile", error))?;
+    fn check_files(&self) -> Result<(), String> {
+        self.password().map_err(|error| format!("passwordFile: {error}"))?;
         let trusted = ldap::trust(self.ca_file.as_deref());
         trusted.map(drop).map_err(|error| wrong_ca(&error))
     }
@@ -229,21 +212,20 @@ impl DomainConfig {
 }
 
 /// The fault of a missing or wrong CA, with the broker's own options.
-fn wrong_ca(error: &Error) -> Wrong {
+fn wrong_ca(error: &Error) -> String {
     let is_missing = matches!(error, Error::NoRoots);
     let missing = || format!("is missing, and the system has no trusted authorities: {CA_SETTING}");
-    Wrong("caFile", if is_missing { missing() } else { chain(error) })
+    format!("caFile: {}", if is_missing { missing() } else { chain(error) })
 }
 
 /// A controller; without a scheme it is asked by LDAP over TLS.
-fn controller_at(text: &str) -> Result<Controller, Wrong> {
+fn controller_at(text: &str) -> Result<Controller, String> {
     let url = if text.contains("://") { text.to_owned() } else { format!("ldaps://{text}") };
     if let Ok(Address::Controller(controller)) = Address::parse(&url) {
         return Ok(controller);
     }
-    let what =
-        format!("{} is not a domain controller, such as dc1.contoso.com or ldaps://dc1.contoso.com", Quoted::new(text));
-    Err(Wrong("controllers", what))
+    let text = Quoted::new(text);
+    Err(format!("controllers: {text} is not a domain controller, such as dc1.contoso.com or ldaps://dc1.contoso.com"))
 }
 
 #[cfg(test)]

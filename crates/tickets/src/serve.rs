@@ -26,7 +26,7 @@ use gmsa_edge::{
     server::{Handshakes, Listener, Serving, socket_address},
     service_names::ServiceNames,
     shutdown::{Bound, Signals, Tasks},
-    telemetry::{Levels, LogFormat, LogLimit},
+    telemetry::{LogArgs, LogLimit},
     tls::{
         Served,
         files::Files,
@@ -115,13 +115,8 @@ pub struct Args {
     #[arg(long, value_name = "DURATION", default_value = authorization_cache::DEFAULT_TTL, value_parser = duration, hide_short_help = true)]
     pub authorization_cache_ttl: Duration,
 
-    /// Which events are logged: error, warn, info, debug, trace
-    #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info")]
-    pub log_level: Levels,
-
-    /// Shape of a log line
-    #[arg(long, value_enum, env = "LOG_FORMAT", default_value = "text", hide_short_help = true)]
-    pub log_format: LogFormat,
+    #[command(flatten)]
+    pub log: LogArgs,
 
     /// How long to go on serving after SIGTERM, until no endpoint names this replica
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration, hide_short_help = true)]
@@ -142,7 +137,7 @@ pub fn run(args: Args) -> ExitCode {
 /// Serves, and says how that ended. What fails before there is a log is an error.
 fn start(args: Args) -> anyhow::Result<ExitCode> {
     let domains = domains::load(&args.config)?;
-    let log = (args.log_level.clone(), args.log_format);
+    let log = args.log.clone();
     let serve = async |handshakes| serve(args, domains, handshakes).await;
     PROGRAM.run(log, None, serve).context("cannot start the runtime")
 }

@@ -65,10 +65,8 @@ fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Resul
 /// Serves with logs, and traces where a collector is named. An error before there is a log is returned.
 fn observed(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let config = args.resolve()?;
-    let (log, collector) = (
-        (config.typed.log_level.clone(), config.typed.log_format),
-        config.typed.otlp_endpoint.as_ref().and_then(Option::as_ref),
-    );
+    let collector = config.typed.otlp_endpoint.as_ref().and_then(Option::as_ref);
+    let log = config.typed.log.clone();
     PROGRAM.run(log, collector, async |handshakes| serve(&config, handshakes).await).context(NO_RUNTIME)
 }
 

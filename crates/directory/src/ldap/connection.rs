@@ -110,23 +110,8 @@ impl LdapConnection {
                 };
                 let name = ServerName::try_from(controller.host.clone());
                 let name = name.map_err(|error| Error::Tls(address.clone(), io::Error::other(error)))?;
-                let stream = TlsConnector::from(Arc::clone(tls)).connect(name, socket).await.map_err(|error| {
-                    use rustls::CertificateError::{
-                        Expired, ExpiredContext, NotValidForName, NotValidForNameContext, NotValidYet,
-                        NotValidYetContext,
-                    };
-                    let failed = match error.get_ref().and_then(|inner| inner.downcast_ref()) {
-                        Some(rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. })) => {
-                            Error::CertificateName
-                        }
-                        Some(rustls::Error::InvalidCertificate(
-                            Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. },
-                        )) => Error::CertificateTime,
-                        Some(rustls::Error::InvalidCertificate(_)) => Error::Certificate,
-                        _ => Error::Tls,
-                    };
-                    failed(address.clone(), error)
-                })?;
+                let stream = TlsConnector::from(Arc::clone(tls)).connect(name, socket).await;
+                let stream = stream.map_err(|error| no_tls(&error)(address.clone(), error))?;
                 Ok(LdapConnection::new(stream, &address, Arc::clone(budget)))
             })
             .await
@@ -349,7 +334,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
                 }
                 Ok(Some((SEQUENCE, ..))) => return Err(Error::TooMuch(self.address.clone(), "8 MiB at once")),
                 Ok(None) => {}
-                Ok(Some(_)) | Err(()) => return Err(Error::Malformed(self.address.clone())),
+                Ok(Some(_)) | Err(_) => return Err(Error::Malformed(self.address.clone())),
             }
             match self.stream.read_buf(&mut *self.received).await {
                 Ok(0) => return Err(Error::Ended(self.address.clone())),
@@ -361,6 +346,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
                 Err(error) => return Err(Error::Unreachable(self.address.clone(), error)),
             }
         }
+    }
+}
+
+/// Which error of a handshake it is.
+fn no_tls(error: &io::Error) -> fn(String, io::Error) -> Error {
+    use rustls::{CertificateError as Reason, Error::InvalidCertificate};
+    match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        Some(InvalidCertificate(reason)) => match reason {
+            Reason::NotValidForName | Reason::NotValidForNameContext { .. } => Error::CertificateName,
+            Reason::Expired
+            | Reason::ExpiredContext { .. }
+            | Reason::NotValidYet
+            | Reason::NotValidYetContext { .. } => Error::CertificateTime,
+            _ => Error::Certificate,
+        },
+        _ => Error::Tls,
     }
 }
 

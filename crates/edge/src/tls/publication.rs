@@ -16,7 +16,7 @@ use k8s_openapi::{
 };
 use rustls::pki_types::CertificateDer;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use thiserror::Error;
 
 use super::{
@@ -284,24 +284,16 @@ impl WebhookConfiguration {
     fn writer(&self, program: &Program) -> String {
         let entries = self.metadata.managed_fields.iter().flatten();
         let others = entries.filter(|entry| entry.manager.as_deref() != Some(program.name));
-        let last = others.filter_map(|entry| Some((written(entry)?, &entry.time, entry.manager.as_deref()?))).max();
+        let last = others.filter_map(|entry| Some((has_bundle(entry)?, &entry.time, entry.manager.as_deref()?))).max();
         last.map_or("unknown", |(_, _, manager)| manager).to_owned()
     }
 }
 
-/// The part of the webhooks that a field manager wrote.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum WrittenPart {
-    Webhooks,
-    CaBundle,
-}
-
-/// `None` where it wrote none of them. The form, as in `metadata.managedFields`: `{"f:webhooks": {"k:{…}": {"f:clientConfig": {"f:caBundle": {}}}}}`.
-fn written(entry: &ManagedFieldsEntry) -> Option<WrittenPart> {
+/// Whether a field manager wrote a `caBundle` of the webhooks; `None` where it wrote nothing of them. The form, as in `metadata.managedFields`: `{"f:webhooks": {"k:{…}": {"f:clientConfig": {"f:caBundle": {}}}}}`.
+fn has_bundle(entry: &ManagedFieldsEntry) -> Option<bool> {
     let webhooks = entry.fields_v1.as_ref()?.0.get("f:webhooks")?;
     let mut each = webhooks.as_object().into_iter().flat_map(serde_json::Map::values);
-    let has_bundle = |webhook: &Value| webhook.pointer("/f:clientConfig/f:caBundle").is_some();
-    Some(if each.any(has_bundle) { WrittenPart::CaBundle } else { WrittenPart::Webhooks })
+    Some(each.any(|webhook| webhook.pointer("/f:clientConfig/f:caBundle").is_some()))
 }
 
 impl ConfiguredWebhook {
@@ -323,6 +315,8 @@ impl ConfiguredWebhook {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::program::TESTED;
 

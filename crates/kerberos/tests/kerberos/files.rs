@@ -1,7 +1,7 @@
 //! What is written for other programs, byte for byte.
 
 use gmsa_kerberos::{
-    EncryptionType, Key, KeytabEntry, Krb5Conf, Principal, PrincipalName, Ticket, ccache, keytab, with_former,
+    EncryptionType, Key, KeytabEntry, Principal, PrincipalName, Ticket, ccache, keytab, krb5_conf, with_former,
 };
 use time::UtcDateTime;
 
@@ -75,8 +75,7 @@ fn a_ticket_of_another_realm_is_in_the_cache_under_both_realms() {
 #[test]
 fn krb5_conf_names_kdcs_only_for_a_tgt() {
     let realm = client().realm;
-    let text =
-        |kdcs: &[std::net::SocketAddr]| Krb5Conf { realm: &realm, ccache: "/var/run/gmsa/krb5cc", kdcs }.to_string();
+    let text = |kdcs: &[std::net::SocketAddr]| krb5_conf(&realm, "/var/run/gmsa/krb5cc", kdcs);
     let start = "[libdefaults]\n    default_realm = CONTOSO.COM\n    default_ccache_name = FILE:/var/run/gmsa/krb5cc\n    \
                  dns_canonicalize_hostname = false\n    rdns = false\n    udp_preference_limit = 1\n    fcache_strict_checking = false\n\n";
     let realms = "[realms]\n    CONTOSO.COM = {\n        kdc = 10.0.0.1:88\n        kdc = [fd00::1]:88\n    }\n\n";

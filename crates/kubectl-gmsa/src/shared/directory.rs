@@ -144,7 +144,7 @@ impl DirectoryOptions {
             resolver,
             authority,
             credentials,
-            budget: Budget::default(),
+            budget: Budget::default().into(),
             confirm,
         })))
     }

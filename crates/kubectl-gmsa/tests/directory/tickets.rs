@@ -2,7 +2,7 @@
 
 use std::{fs, net::SocketAddr, time::Duration};
 
-use gmsa_kerberos::{Error, KdcRefusal, Kdcs, Krb5Conf, Password, Principal, PrincipalName, Realm, Ticket, ccache};
+use gmsa_kerberos::{Error, KdcRefusal, Kdcs, Password, Principal, PrincipalName, Realm, Ticket, ccache, krb5_conf};
 
 use crate::domain::{account, administer, change, gmsa, prints, root, said, user};
 
@@ -67,7 +67,7 @@ async fn tickets(name: &str, password: &str) -> Result<[Ticket; 2], Error> {
 /// Runs a command where the controller is installed, with these tickets.
 fn with(tickets: &[Ticket], command: &str) -> String {
     let kdcs: Vec<SocketAddr> = tickets.iter().take(tickets.len() - 1).map(|_| KDC.parse().unwrap()).collect();
-    let conf = Krb5Conf { realm: &tickets[0].client.realm, ccache: "/tmp/krb5cc", kdcs: &kdcs };
+    let conf = krb5_conf(&tickets[0].client.realm, "/tmp/krb5cc", &kdcs);
     fs::write(root().join("tmp/krb5.conf"), conf.to_string()).unwrap();
     fs::write(root().join("tmp/krb5cc"), ccache(tickets)).unwrap();
     let command = format!("env KRB5_CONFIG=/tmp/krb5.conf KRB5CCNAME=FILE:/tmp/krb5cc {command}");

@@ -12,7 +12,7 @@ use gmsa_core::{
     diagnostic::rules::{self, END_OF_TICKETS},
     quote::remark,
 };
-use gmsa_edge::tls::{CaBundle, CertificatesError, crypto_provider};
+use gmsa_edge::tls::{CaBundle, crypto_provider};
 use http::{
     HeaderMap, HeaderValue, Request, StatusCode,
     header::{AUTHORIZATION, CONTENT_TYPE, HOST, RETRY_AFTER},
@@ -64,17 +64,6 @@ pub struct BrokerClient {
     /// `HOST:PORT`.
     address: String,
     tls: Arc<ClientConfig>,
-}
-
-/// Why arguments do not name a broker.
-#[derive(Debug, thiserror::Error)]
-pub enum BrokerError {
-    #[error("--broker {0:?} is not a DNS name that a certificate can be for")]
-    Name(String),
-    #[error("--broker-ca is not a list of CA certificates in PEM")]
-    NotPem(#[source] CertificatesError),
-    #[error("--broker-ca holds a certificate that cannot be trusted")]
-    Tls(#[from] rustls::Error),
 }
 
 /// Why there are no tickets.
@@ -129,14 +118,18 @@ impl AskError {
 impl BrokerClient {
     /// # Errors
     /// Where the name is not a DNS name, or the CA is not PEM.
-    pub fn new(args: BrokerArgs) -> Result<Self, BrokerError> {
+    pub fn new(args: BrokerArgs) -> Result<Self, String> {
         let BrokerArgs { broker: name, broker_address, broker_ca } = args;
-        let authorities = CaBundle::from_pem(broker_ca.as_bytes()).map_err(BrokerError::NotPem)?;
+        let authorities = CaBundle::from_pem(broker_ca.as_bytes())
+            .map_err(|error| format!("--broker-ca is not a list of CA certificates in PEM: {error}"))?;
+        let untrusted = |error| format!("--broker-ca holds a certificate that cannot be trusted: {error}");
         let tls = ClientConfig::builder_with_provider(crypto_provider())
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(authorities.roots()?)
+            .with_safe_default_protocol_versions()
+            .map_err(untrusted)?
+            .with_root_certificates(authorities.roots().map_err(untrusted)?)
             .with_no_client_auth();
-        let server_name = ServerName::try_from(name.clone()).map_err(|_| BrokerError::Name(name.clone()))?;
+        let server_name = ServerName::try_from(name.clone())
+            .map_err(|_| format!("--broker {name:?} is not a DNS name that a certificate can be for"))?;
         let address = broker_address.unwrap_or_else(|| format!("{name}:{PORT}"));
         Ok(Self { name, server_name, address, tls: Arc::new(tls) })
     }

@@ -25,15 +25,7 @@ pub struct Audit {
 impl Audit {
     /// Writes the line.
     pub fn log(&self, verb: Verb, answered: Result<&Given, &Refusal>, duration_seconds: f64) {
-        let credential_spec = self.credential_spec.as_ref().map(SpecName::as_str);
-        let account = self.account.as_deref().map(cut_message);
-        let caller = self.caller.as_ref();
-        let namespace = caller.map(|caller| &*caller.account.namespace);
-        let service_account = caller.map(|caller| &*caller.account.name);
-        let pod = caller.map(|caller| &*caller.pod);
-        let pod_uid = caller.map(|caller| cut_message(&caller.uid));
-        let token_id = caller.map(|caller| cut_message(&caller.token_id));
-        let refusal = answered.err();
+        let (caller, refusal) = (self.caller.as_ref(), answered.err());
         if refusal.is_some_and(|refusal| !is_decided(caller, refusal) && !REFUSED.admit()) {
             return;
         }
@@ -41,13 +33,13 @@ impl Audit {
         let (services, expires, kvno) =
             given.map_or((None, None, None), |(services, expires, kvno)| (Some(services), expires, kvno));
         tracing::info!(
-            credential_spec,
-            namespace,
-            service_account,
-            pod,
-            pod_uid,
-            token_id,
-            account,
+            credential_spec = self.credential_spec.as_ref().map(SpecName::as_str),
+            namespace = caller.map(|caller| &*caller.account.namespace),
+            service_account = caller.map(|caller| &*caller.account.name),
+            pod = caller.map(|caller| &*caller.pod),
+            pod_uid = caller.map(|caller| cut_message(&caller.uid)),
+            token_id = caller.map(|caller| cut_message(&caller.token_id)),
+            account = self.account.as_deref().map(cut_message),
             services = services.as_deref().map(cut_message),
             expires,
             kvno,

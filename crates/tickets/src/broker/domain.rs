@@ -178,7 +178,7 @@ impl TicketDomain {
             resolver: None,
             authority: self.config.ca_file.clone(),
             credentials: Credentials { user: self.config.user.clone(), password },
-            budget: Budget::of_one_account(),
+            budget: Budget::of_one_account().into(),
             confirm: None,
         })
         .await?;

@@ -130,15 +130,10 @@ fn caller(status: &TokenReviewStatus, audience: &str) -> Result<Caller, Refusal>
         return Err(Refusal::unauthenticated(format!("the token is not for the audience {audience}")));
     }
     let user = status.user.as_ref();
-    let name = user.and_then(|user| user.username.as_deref()?.strip_prefix("system:serviceaccount:"));
-    let mut account = name.unwrap_or_default().split(':');
-    let names = (account.next(), account.next(), account.next());
-    let (Some(namespace), Some(name), None) = names else {
-        return Err(Refusal::unauthenticated("the token is not one of a service account"));
-    };
-    if !is_dns_label(namespace) || !is_dns_subdomain(name) {
-        return Err(Refusal::unauthenticated("the token is not one of a service account"));
-    }
+    let name = user.and_then(|user| user.username.as_deref()?.strip_prefix("system:serviceaccount:")?.split_once(':'));
+    let name = name.filter(|(namespace, name)| is_dns_label(namespace) && is_dns_subdomain(name));
+    let (namespace, name) =
+        name.ok_or_else(|| Refusal::unauthenticated("the token is not one of a service account"))?;
     let extra = |key| user?.extra.as_ref()?.get(key)?.first().filter(|value| !value.is_empty());
     let (Some(pod), Some(uid)) = (extra(POD_NAME), extra(POD_UID)) else {
         return Err(Refusal::unauthenticated(UNBOUND));

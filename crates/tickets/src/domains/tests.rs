@@ -5,7 +5,7 @@
 use super::*;
 
 fn read(text: &str) -> Result<Vec<DomainConfig>, String> {
-    parse(text, Path::new("config.yaml")).map_err(|error| error.to_string())
+    parse(text).map_err(|what| format!("config.yaml: {what}"))
 }
 
 const REST: &str = "user: u\n  passwordFile: /p\n";
@@ -134,7 +134,6 @@ fn files_are_read_at_the_start() {
 
 #[test]
 fn a_missing_ca_names_the_option_of_the_chart() {
-    let Wrong(field, what) = wrong_ca(&Error::NoRoots);
-    let said = "is missing, and the system has no trusted authorities: `caFile` (with the chart `domains[].caConfigMap`) names the CA of the domain controllers";
-    assert_eq!((field, &*what), ("caFile", said));
+    let said = "caFile: is missing, and the system has no trusted authorities: `caFile` (with the chart `domains[].caConfigMap`) names the CA of the domain controllers";
+    assert_eq!(wrong_ca(&Error::NoRoots), said);
 }

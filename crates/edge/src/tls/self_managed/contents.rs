@@ -16,7 +16,6 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 use crate::Program;
 use crate::tls::{
     CLOCK_SKEW, CaBundle, CaPolicy, KeyPair, KeyPairError,
-    ca_bundle::read as read_certificates,
     issue::{Ca, IssueError, Issued},
 };
 
@@ -259,9 +258,8 @@ impl Authority {
 
     fn retired(self, noun: &'static str) -> Result<RetiredCa, Damage> {
         let leaves_until = self.leaves_until.ok_or(Damage::Json(noun))?.into();
-        let certs =
-            read_certificates(self.certificate.as_bytes()).map_err(|_| Damage::Ca(IssueError::CaCertificate))?;
-        let cert = certs.into_iter().next().ok_or(Damage::Ca(IssueError::CaCertificate))?;
+        let certs = CaBundle::from_pem(self.certificate.as_bytes()).unwrap_or_default();
+        let cert = certs.first().cloned().ok_or(Damage::Ca(IssueError::CaCertificate))?;
         Ok(RetiredCa { cert, leaves_until })
     }
 }
