@@ -21,6 +21,9 @@ const MAX_FOUND: usize = 64;
 /// Below a longer pointer there is none of these fields.
 const MAX_POINTER: usize = 128;
 
+/// The most values of one pod that are looked at: more than any pod has, and milliseconds where a hostile object has a million.
+const MAX_VALUES: usize = 1 << 15;
+
 /// A field that Windows does not have, or not with every value.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LinuxField {
@@ -121,7 +124,7 @@ impl SlotIndex {
 /// Where the input is not JSON.
 pub fn read<'de, D: Deserializer<'de>>(pod: D) -> Result<Unsupported, D::Error> {
     let mut found = Unsupported::default();
-    Walk { pointer: &mut String::new(), found: &mut found }.deserialize(pod)?;
+    Walk { pointer: &mut String::new(), left: &mut { MAX_VALUES }, found: &mut found }.deserialize(pod)?;
     found.fields.sort_unstable();
     found.fields.dedup();
     found.fields.shrink_to_fit();
@@ -216,6 +219,8 @@ impl Unsupported {
 /// Shows each value of a pod, with its place, to [`Unsupported::see`].
 struct Walk<'w> {
     pointer: &'w mut String,
+    /// How many more values are looked at.
+    left: &'w mut usize,
     found: &'w mut Unsupported,
 }
 
@@ -224,7 +229,7 @@ impl Walk<'_> {
     fn below(&mut self, step: &str) -> Walk<'_> {
         self.pointer.push('/');
         self.pointer.push_str(step);
-        Walk { pointer: self.pointer, found: self.found }
+        Walk { pointer: self.pointer, left: self.left, found: self.found }
     }
 
     fn see(self, value: &Seen<'_>) {
@@ -236,11 +241,11 @@ impl<'de> DeserializeSeed<'de> for Walk<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<(), D::Error> {
-        if self.pointer.len() > MAX_POINTER {
-            input.deserialize_ignored_any(IgnoredAny).map(drop)
-        } else {
-            input.deserialize_any(self)
+        if self.pointer.len() > MAX_POINTER || *self.left == 0 {
+            return input.deserialize_ignored_any(IgnoredAny).map(drop);
         }
+        *self.left -= 1;
+        input.deserialize_any(self)
     }
 }
 
@@ -268,10 +273,11 @@ impl<'de> Visitor<'de> for Walk<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
         let (length, mut index) = (self.pointer.len(), 0);
-        while items.next_element_seed(self.below(&index.to_string()))?.is_some() {
+        while *self.left > 0 && items.next_element_seed(self.below(&index.to_string()))?.is_some() {
             self.pointer.truncate(length);
             index += 1;
         }
+        while items.next_element::<IgnoredAny>()?.is_some() {}
         self.pointer.truncate(length);
         self.see(&Seen::Other);
         Ok(())
@@ -279,10 +285,13 @@ impl<'de> Visitor<'de> for Walk<'_> {
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<(), A::Error> {
         let length = self.pointer.len();
-        while let Some(key) = entries.next_key::<Text>()? {
+        while *self.left > 0
+            && let Some(key) = entries.next_key::<Text>()?
+        {
             entries.next_value_seed(self.below(&key))?;
             self.pointer.truncate(length);
         }
+        while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         self.see(&Seen::Other);
         Ok(())
     }
