@@ -5,6 +5,7 @@
 
 use std::{collections::HashSet, time::SystemTime};
 
+use gmsa_core::word_enum;
 use prometheus_client::{
     encoding::text,
     metrics::{counter::Counter, family::Family, gauge::Gauge},
@@ -14,12 +15,52 @@ use prometheus_client::{
 use crate::Program;
 
 mod family;
-mod labels;
 mod process;
 
 pub use family::{Age, Counted, FamilyLabels, Show, absent, digit};
-use labels::{AuthorityLabel, ReloadLabel, StepLabel, UnservedLabel};
-pub use labels::{CertificateStep, Unserved};
+
+word_enum! {
+    /// Why a connection was not served.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Unserved {
+        /// The client closed it before it sent anything, as a health check of a load balancer does.
+        Gone = "closed-by-client",
+        /// It sent nothing in time, or nothing yet when too many waited.
+        Silent = "silent",
+        /// It sent something, and no place was free for it in time, or too many waited.
+        NoPlace = "no-place",
+    }
+}
+
+word_enum! {
+    /// What a replica did to the certificates that the program manages itself.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum CertificateStep {
+        /// Filled the empty Secret.
+        Filled = "filled",
+        /// Rebuilt a Secret that was damaged or edited, or whose authority had expired.
+        Rebuilt = "rebuilt",
+        /// Renewed the serving certificate.
+        Renewed = "renewed",
+        /// Had a new authority sign.
+        Rotated = "rotated",
+        /// Wrote a webhook configuration.
+        BundleWritten = "bundle-written",
+        /// Found a webhook configuration without the authorities that it had before: another writer removed them.
+        BundleLost = "bundle-lost",
+        /// Left a certificate of another replica as it is for a while, though it would replace it: both replaced the other's before.
+        HeldBack = "held-back",
+        Failed = "failed",
+    }
+}
+
+crate::labels! {
+    // An authority, by its key identifier.
+    AuthorityLabel { key_id: String = ["KEY".to_owned()] } => absent
+    UnservedLabel { reason: &'static str = Unserved::ALL.map(Unserved::as_str) }
+    ReloadLabel { outcome: &'static str = ["served", "refused"] }
+    StepLabel { step: &'static str = CertificateStep::ALL.map(CertificateStep::as_str) }
+}
 
 crate::metrics! {
     /// The metrics of connections and certificates. Clones record into the same metrics.
@@ -82,19 +123,13 @@ impl EdgeMetrics {
     /// A certificate of these authorities is served from now on.
     pub fn certificate_served(&self, expires: SystemTime, authorities: &[String]) {
         self.certificate_expiry.set(family::unix(expires));
-        self.certificate_authorities.clear();
-        for key_id in authorities.iter().cloned() {
-            self.certificate_authorities.get_or_create(&AuthorityLabel { key_id }).set(1);
-        }
+        mark(&self.certificate_authorities, authorities.iter().cloned());
         self.certificate_reloads.get_or_create(&ReloadLabel { outcome: "served" }).inc();
     }
 
     /// The authority that will sign next, if there is one.
     pub(crate) fn certificate_next_authority(&self, key_id: Option<String>) {
-        self.certificate_next_authority.clear();
-        if let Some(key_id) = key_id {
-            self.certificate_next_authority.get_or_create(&AuthorityLabel { key_id }).set(1);
-        }
+        mark(&self.certificate_next_authority, key_id);
     }
 
     /// The certificate that was offered last is refused.
@@ -112,6 +147,12 @@ impl EdgeMetrics {
     pub fn certificate_step(&self, step: CertificateStep, count: u64) {
         self.certificate_steps.get_or_create(&StepLabel { step: step.as_str() }).inc_by(count);
     }
+}
+
+/// Shows these authorities, and no others.
+fn mark(family: &Family<AuthorityLabel, Gauge>, key_ids: impl IntoIterator<Item = String>) {
+    family.clear();
+    key_ids.into_iter().for_each(|key_id| _ = family.get_or_create(&AuthorityLabel { key_id }).set(1));
 }
 
 /// The metrics for a scraper, and their content type: `OpenMetrics` where it accepts that, as Prometheus does, and otherwise the text

@@ -43,7 +43,7 @@ pub use domain::TicketDomain;
 use keytab::AccountKeys;
 use pod_limits::PodLimits;
 use referrals::ServiceError;
-use room::{Full, Room, RoomPlace};
+use room::{Room, RoomPlace};
 use spec::{SpecAccount, Specs};
 use token::Caller;
 
@@ -121,7 +121,7 @@ impl Broker {
             return Err(Refusal::forbidden(rules::TICKET_ACCOUNT.id, message));
         }
         let place = domain.room.enter(&caller.account.namespace, deadline).await;
-        let place = Arc::new(place.map_err(|Full(expected)| {
+        let place = Arc::new(place.map_err(|expected| {
             let message = format!(
                 "too many requests wait for the domain controllers of {}: this namespace has its share",
                 domain.config.kdcs.name

@@ -26,7 +26,8 @@ impl Audit {
     /// Writes the line.
     pub fn log(&self, verb: Verb, answered: Result<&Given, &Refusal>, duration_seconds: f64) {
         let (caller, refusal) = (self.caller.as_ref(), answered.err());
-        if refusal.is_some_and(|refusal| !is_decided(caller, refusal) && !REFUSED.admit()) {
+        let is_undecided = |refusal: &Refusal| caller.is_none() || refusal.status == StatusCode::TOO_MANY_REQUESTS;
+        if refusal.is_some_and(is_undecided) && !REFUSED.admit() {
             return;
         }
         let given = answered.ok().map(|given| given.product.described());
@@ -52,8 +53,4 @@ impl Audit {
             if refusal.is_some() { "refused" } else { "given" }
         );
     }
-}
-
-fn is_decided(caller: Option<&Caller>, refusal: &Refusal) -> bool {
-    caller.is_some() && refusal.status != StatusCode::TOO_MANY_REQUESTS
 }

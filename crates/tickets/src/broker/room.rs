@@ -30,10 +30,6 @@ pub struct RoomPlace {
     since: Instant,
 }
 
-/// There is no room; it is expected after this time.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Full(pub Duration);
-
 impl Room {
     pub fn new(size: usize, most: usize) -> Self {
         Self { most, size, places: Places::new(size, SHARE, usize::MAX), held_for: Mutex::default() }
@@ -47,13 +43,13 @@ impl Room {
     /// Waits for a place until `deadline`.
     ///
     /// # Errors
-    /// Where the namespace has too many requests here, or no place is free in time.
-    pub async fn enter(self: &Arc<Self>, namespace: &str, deadline: Instant) -> Result<RoomPlace, Full> {
+    /// Where the namespace has too many requests here, or no place is free in time: after how long one is expected.
+    pub async fn enter(self: &Arc<Self>, namespace: &str, deadline: Instant) -> Result<RoomPlace, Duration> {
         let namespace = Box::from(namespace);
         if self.places.of(&namespace) >= self.most {
-            return Err(Full(self.expected()));
+            return Err(self.expected());
         }
-        let place = self.places.place(namespace, ready(Ok(1)), deadline).await.map_err(|_| Full(self.expected()))?;
+        let place = self.places.place(namespace, ready(Ok(1)), deadline).await.map_err(|_| self.expected())?;
         Ok(RoomPlace { room: Arc::clone(self), _place: place, since: Instant::now() })
     }
 
@@ -81,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    type Waiting<'r> = Pin<Box<dyn Future<Output = Result<RoomPlace, Full>> + 'r>>;
+    type Waiting<'r> = Pin<Box<dyn Future<Output = Result<RoomPlace, Duration>> + 'r>>;
 
     fn room(places: usize, most: usize) -> Arc<Room> {
         Arc::new(Room::new(places, most))
@@ -136,7 +132,7 @@ mod tests {
         let (places, mut waiting) = crowd(&room, "crowd", 2);
         assert_eq!((places.len(), waiting.len()), (1, 1));
         // One more than the namespace may have here.
-        assert_eq!(enter(&room, "crowd").now_or_never().unwrap().err(), Some(Full(Duration::ZERO)));
+        assert_eq!(enter(&room, "crowd").now_or_never().unwrap().err(), Some(Duration::ZERO));
         drop(waiting.pop());
         let (_, mut waiting) = crowd(&room, "crowd", 1);
         let began = Instant::now();
@@ -156,7 +152,7 @@ mod tests {
         }
         let (_places, _waiting) = crowd(&room, "crowd", 3);
         // Two wait, each for one of two places.
-        let Some(Full(expected)) = enter(&room, "crowd").now_or_never().unwrap().err() else { panic!() };
+        let Some(expected) = enter(&room, "crowd").now_or_never().unwrap().err() else { panic!() };
         assert_eq!((expected + Duration::from_millis(500)).as_secs(), 8);
     }
 }
