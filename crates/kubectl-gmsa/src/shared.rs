@@ -14,7 +14,6 @@ pub mod kinds;
 pub mod live;
 pub mod names;
 pub mod output;
-pub mod owners;
 pub mod pods;
 pub mod progress;
 pub mod rounds;

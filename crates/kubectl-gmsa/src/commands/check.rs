@@ -6,12 +6,9 @@
 //! A new finding on a pod is a module here, called in `check` of `pods.rs`; on an object that the pod refers to, in `refers`.
 //! `misplaced.rs` finds misspelt and misplaced fields.
 
-use std::{
-    io::{self, Write as _},
-    path::PathBuf,
-};
+use std::path::PathBuf;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use clap::Args;
 
 use crate::shared::{
@@ -19,16 +16,15 @@ use crate::shared::{
     args::size,
     connection::{Connection, block_on},
     credspecs, input,
-    output::{Filter, Format, Report, Style},
-    print, rules,
+    output::{Filter, Format, Report},
+    rules,
     world::ClusterSource,
 };
 use gmsa_cluster::manifests::Document;
-use serde_json::Value;
-
 mod advice;
 mod builds;
 mod context;
+mod decided;
 mod misplaced;
 mod placeholders;
 mod pods;
@@ -38,7 +34,6 @@ mod tickets;
 mod workloads;
 
 use context::CheckContext;
-use template::Search;
 
 const EXAMPLES: &str = "Examples:
   # Check the manifests of a folder
@@ -62,7 +57,7 @@ pub struct Options {
     /// Check the workloads of all namespaces of the cluster
     ///
     /// For one namespace, use --namespace without -f
-    #[arg(long, short = 'A', conflicts_with_all = ["files", "state", "patched"])]
+    #[arg(long, short = 'A', conflicts_with_all = ["files", "state"])]
     all_namespaces: bool,
     /// Read credential specs and RBAC from here
     ///
@@ -81,11 +76,6 @@ pub struct Options {
     /// In bytes, or with Ki, Mi or Gi
     #[arg(long, value_name = "SIZE", default_value = "64Mi", value_parser = size)]
     max_size: usize,
-    /// Print manifests as the API server would store them
-    ///
-    /// The report is then on standard error. Pods with tickets are printed unchanged
-    #[arg(long, conflicts_with = "output")]
-    patched: bool,
     /// Print table, json, sarif or github
     ///
     /// sarif is for code scanning, github for the log of a GitHub workflow
@@ -102,23 +92,20 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         bail!("{file} is given without -f: is `kubectl gmsa check -f {file}` meant?");
     }
     let is_of_cluster = options.files.is_empty();
-    if is_of_cluster && !options.all_namespaces && namespace.is_none() {
-        bail!(
-            "nothing to check: name manifests (-f FILE), or check the workloads of the live cluster, in all namespaces (-A) or in \
-             one (-n NAMESPACE)"
-        );
-    } else if is_of_cluster && (options.state.is_some() || options.patched) {
-        bail!("--state and --patched are for manifests: name them (-f)");
-    }
+    ensure!(
+        !is_of_cluster || options.all_namespaces || namespace.is_some(),
+        "nothing to check: name manifests (-f FILE), or check the workloads of the live cluster, in all namespaces (-A) or in one (-n NAMESPACE)"
+    );
+    ensure!(!is_of_cluster || options.state.is_none(), "--state is for manifests: name them (-f)");
     let (mut report, mut documents) = (Report::default(), Vec::new());
     if !is_of_cluster {
-        let mut found = input::manifests_of(&options.files, options.max_size);
+        let mut found = input::manifests(&options.files, "check -f -", Some(options.max_size));
         input::expect(found.documents.len(), "Kubernetes object", &mut found.problems, &options.files);
         report.findings = found.problems;
         report.findings.extend(found.foreign);
         documents = found.documents;
     }
-    let stored = block_on(async {
+    block_on(async {
         let is_live = is_of_cluster || options.live || options.from.is_named();
         let world = if is_live { Some(options.from.open(connection).await?) } else { None };
         if let Some(world) = world.as_ref().filter(|_| is_of_cluster) {
@@ -126,46 +113,32 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         }
         report.documents = documents.len();
         let context = CheckContext::of(options, connection, world, &documents, &mut report);
-        // The documents as the API server would store them.
-        let mut stored = Vec::new();
         for document in &documents {
-            let changed = check(document, &context, &mut report).await?;
-            if options.patched {
-                stored.push(serde_saphyr::to_string(&changed.unwrap_or_else(|| document.value()))?);
-            }
+            check(document, &context, &mut report).await?;
         }
         report.findings.extend(context.unchecked());
-        anyhow::Ok(stored)
+        anyhow::Ok(())
     })?;
-    let style = if options.patched { Style::PLAIN } else { Style::of_terminal() };
-    let (text, outcome) = report.render(options.output, &options.filter, style)?;
-    if options.patched {
-        print(stored.join("---\n"))?;
-        io::stderr().write_all(text.as_bytes())?;
-    } else {
-        print(text)?;
-    }
-    Ok(outcome)
+    report.print(options.output, &options.filter)
 }
 
-/// Adds the findings on a document. Returns the pod that the webhook would change.
-async fn check(document: &Document, context: &CheckContext, report: &mut Report) -> anyhow::Result<Option<Value>> {
+/// Adds the findings on a document.
+async fn check(document: &Document, context: &CheckContext, report: &mut Report) -> anyhow::Result<()> {
     let value = document.value();
     if credspecs::is_credential_spec(document) {
         report.findings.extend(credspecs::findings(document, &value));
-        return Ok(None);
+        return Ok(());
     }
     let namespace = context.world.namespace.as_str();
-    let Search { pods, more, .. } = Search::of(document, &value, namespace);
+    let (pods, more) = template::pods(document, &value, namespace);
     report.findings.extend(misplaced::findings(document, &value, &pods, namespace));
-    let mut changed = None;
     for pod in &pods {
-        changed = pods::check(pod, context, report).await?.or(changed);
+        pods::check(pod, context, report).await?;
     }
     if let Some(pod) = pods.first().filter(|_| more > 0) {
         let text = format!("{more} more pod templates of this object are not checked");
         let fix = "write them as objects of their own";
         report.findings.push(pod.finding_at(&rules::NOT_CHECKED, "", text).with_fix(fix));
     }
-    Ok(changed)
+    Ok(())
 }

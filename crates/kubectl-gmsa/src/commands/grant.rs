@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, ensure};
 use clap::Args;
 use http::{Request, header::CONTENT_TYPE};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::shared::{
     connection::{Connection, block_on},
     grant::GrantObjects,
     live::LiveCluster,
-    names,
+    names::{self, Absent},
     output::grants::Grant,
     print, print_clean,
     world::World,
@@ -96,13 +96,11 @@ fn suffix(is_dry_run: bool) -> &'static str {
 /// Applies both objects. An object that grants something else is an error, because applying would replace its lists.
 async fn apply_grant(cluster: &LiveCluster, grant: &GrantObjects<'_>, is_dry_run: bool) -> anyhow::Result<Outcome> {
     let role: Option<Value> = cluster.find(&grant.role_path()).await.context("cannot read the ClusterRole")?;
-    if !role.as_ref().is_none_or(|role| grant.is_own_role(role)) {
-        bail!("clusterrole/{} {GRANTS_MORE}", grant.role());
-    }
+    let is_own = role.as_ref().is_none_or(|role| grant.is_own_role(role));
+    ensure!(is_own, "clusterrole/{} {GRANTS_MORE}", grant.role());
     let binding: Option<Value> = cluster.find(&grant.binding_path()).await.context("cannot read the RoleBinding")?;
-    if !binding.as_ref().is_none_or(|binding| grant.is_own_binding(binding)) {
-        bail!("rolebinding/{} in {} {GRANTS_MORE}", grant.binding(), grant.namespace);
-    }
+    let is_own = binding.as_ref().is_none_or(|binding| grant.is_own_binding(binding));
+    ensure!(is_own, "rolebinding/{} in {} {GRANTS_MORE}", grant.binding(), grant.namespace);
     // Checked first, because a failed binding would leave the role behind.
     let world = World::of(cluster.clone());
     expect_namespace(&world, grant).await?;
@@ -114,7 +112,7 @@ async fn apply_grant(cluster: &LiveCluster, grant: &GrantObjects<'_>, is_dry_run
     let mut text =
         format!("clusterrole/{role} applied{suffix}\nrolebinding/{binding} applied in {namespace}{suffix}\n");
     for absent in absent(&world, grant).await {
-        let _ = writeln!(text, "{absent}{}", if absent.ends_with('?') { "" } else { " yet" });
+        let _ = writeln!(text, "{}{}", absent.text, if absent.is_misspelt { "" } else { " yet" });
     }
     print_clean(text)
 }
@@ -125,8 +123,8 @@ async fn expect_namespace(world: &World, grant: &GrantObjects<'_>) -> anyhow::Re
     names::expect(world, &what, "/api/v1/namespaces", grant.namespace).await
 }
 
-/// What to say if the service account or the credential spec of the grant does not exist.
-async fn absent(world: &World, grant: &GrantObjects<'_>) -> Vec<String> {
+/// The service account and the credential spec of the grant, if they do not exist.
+async fn absent(world: &World, grant: &GrantObjects<'_>) -> Vec<Absent> {
     let GrantObjects { spec, namespace, service_account, .. } = grant;
     let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
     let account = format!("service account {namespace}:{service_account}");
@@ -171,9 +169,8 @@ async fn revoke(cluster: &LiveCluster, grant: &GrantObjects<'_>, is_dry_run: boo
     let (own, others): (Vec<Document>, Vec<Document>) =
         documents.into_iter().partition(|document| grant.is_binding(document));
     let own = own.first().map(Document::value);
-    if !own.as_ref().is_none_or(|binding| grant.is_own_binding(binding)) {
-        bail!("rolebinding/{binding} in {} {GRANTS_MORE}", grant.namespace);
-    }
+    let is_own = own.as_ref().is_none_or(|binding| grant.is_own_binding(binding));
+    ensure!(is_own, "rolebinding/{binding} in {} {GRANTS_MORE}", grant.namespace);
     let is_deleted = match own {
         Some(binding) => {
             // An empty UID, which no object has, deletes nothing.
@@ -189,10 +186,10 @@ async fn revoke(cluster: &LiveCluster, grant: &GrantObjects<'_>, is_dry_run: boo
     } else {
         // A misspelt name has no binding either, and must not look like a revoked one.
         expect_namespace(&world, grant).await?;
-        let none = format!("there is no rolebinding/{binding} in {}", grant.namespace);
         let absent = absent(&world, grant).await;
-        is_misspelt = absent.iter().any(|line| line.ends_with('?'));
-        [vec![none], absent].concat().join("\n") + "\n"
+        is_misspelt = absent.iter().any(|absent| absent.is_misspelt);
+        let lines: String = absent.into_iter().map(|absent| absent.text + "\n").collect();
+        format!("there is no rolebinding/{binding} in {}\n{lines}", grant.namespace)
     };
     let (rbac, _) = Rbac::from_documents(&others);
     let account = ServiceAccount { namespace: grant.namespace.into(), name: grant.service_account.into() };

@@ -1,13 +1,9 @@
 //! `outdated`: lists the workloads with pods whose contents differ from their credential spec, and the command that updates them.
 //!
 //! Invariants: nothing is changed; a restart is recommended only for Deployments, StatefulSets and DaemonSets whose ownership
-//! [`owners`](crate::shared::owners) has verified. Pods of other owners are reported.
+//! `owner.rs` has verified. Pods of other owners are reported.
 
 use std::collections::BTreeMap;
-
-use anyhow::ensure;
-use clap::{Args, ValueEnum};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use crate::shared::{
     Outcome,
@@ -16,17 +12,22 @@ use crate::shared::{
     kinds::Kind,
     names,
     output::{Filter, Format, Report, Style, first_five},
-    owners::{NamedOwner, NotOwned},
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED, unparsable},
     print, rules,
     walk::workload::is_active,
     world::{ClusterSource, World},
 };
+use anyhow::ensure;
+use clap::{Args, ValueEnum};
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
     credspec::{is_dns_label, is_dns_subdomain},
     diagnostic::Diagnostic,
 };
+
+mod owner;
+
+use owner::{NotOwned, PodOwner, Restart};
 
 const EXAMPLES: &str = "Examples:
   # List the workloads of all namespaces
@@ -68,7 +69,7 @@ enum OutputForm {
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let is_by_name = options.output == OutputForm::Name;
     ensure!(!(is_by_name && options.all_namespaces), "-o name is for one namespace: use --namespace instead of -A");
-    let (mut report, workloads) = block_on(async {
+    let (report, restartable) = block_on(async {
         let world = options.from.open(connection).await?;
         let namespace = &world.namespace;
         ensure!(options.all_namespaces || is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
@@ -78,26 +79,15 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         }
         Ok(found)
     })?;
-    let findings = workloads.iter().map(|(workload, pods)| finding(workload, pods));
-    // Findings about workloads come first.
-    let of_pods = std::mem::take(&mut report.findings);
-    report.findings.extend(findings.chain(of_pods));
     match options.output {
         OutputForm::Table => report.print(Format::Table, &options.filter),
         OutputForm::Json => report.print(Format::Json, &options.filter),
         OutputForm::Name => {
             let (_, outcome) = report.render(Format::Json, &options.filter, Style::PLAIN)?;
-            let is_meant = |(workload, pods): &(&PodOwner, &Pods)| is_restarted_by_name(workload, pods);
-            let lines = workloads.iter().filter(is_meant).map(|(workload, _)| format!("{}\n", target(workload)));
-            print(lines.collect::<String>())?;
+            print(restartable.into_iter().map(|target| target + "\n").collect::<String>())?;
             Ok(outcome)
         }
     }
-}
-
-/// Whether a restart would replace the pods, and no restart is under way.
-fn is_restarted_by_name(workload: &PodOwner, pods: &Pods) -> bool {
-    fix(workload, pods).starts_with("kubectl rollout restart")
 }
 
 /// The outdated pods of a workload.
@@ -108,17 +98,16 @@ struct Pods {
     are_restarted: bool,
 }
 
-/// The number of GMSA pods that have not ended, findings about pods that no restart helps or that cannot be parsed, and the workloads of
-/// outdated pods.
-async fn outdated(world: &World, namespace: Option<&String>) -> anyhow::Result<(Report, BTreeMap<PodOwner, Pods>)> {
+/// The report on the GMSA pods that have not ended, and the workloads whose outdated pods a restart would replace.
+async fn outdated(world: &World, namespace: Option<&String>) -> anyhow::Result<(Report, Vec<String>)> {
     let contents = contents_by_name(world.list::<serde_json::Value>(&collection()).await?);
     let pods = world.pods(namespace.map(String::as_str), false).await?;
-    let (mut report, mut workloads) = (Report::default(), BTreeMap::new());
+    let (mut report, mut workloads, mut of_pods) = (Report::default(), BTreeMap::new(), Vec::new());
     for json in pods.iter() {
         let pod = match ClusterPod::read(json) {
             Ok(pod) => pod,
             Err(error) => {
-                report.findings.push(unparsable(json, &error));
+                of_pods.push(unparsable(json, &error));
                 continue;
             }
         };
@@ -129,25 +118,28 @@ async fn outdated(world: &World, namespace: Option<&String>) -> anyhow::Result<(
         let state = ContentsState::of(&pod.admission, &contents);
         report.documents += usize::from(state != ContentsState::NoGmsa);
         match state {
-            ContentsState::Outdated => match owner_of(world, &pod).await {
+            ContentsState::Outdated => match PodOwner::of(world, &pod).await {
                 Ok((owner, is_restarted)) => {
                     let none = || Pods { names: Vec::new(), are_restarted: true };
                     let pods = workloads.entry(owner).or_insert_with(none);
                     pods.names.push(pod.place().1.to_owned());
                     pods.are_restarted &= is_restarted;
                 }
-                Err(not_owned) => report.findings.push(without_owner(&pod, not_owned)),
+                Err(not_owned) => of_pods.push(without_owner(&pod, not_owned)),
             },
             // A restart would not help: the new pod would be refused.
             ContentsState::Unmatched => {
                 let text = "carries contents, and there is no credential spec to compare them with";
-                report.findings.push(about(&pod, text).with_fix(FIX_UNMATCHED));
+                of_pods.push(about(&pod, text).with_fix(FIX_UNMATCHED));
             }
             // A pod without contents is not outdated: `doctor` reports it, because the webhook did not review it.
             ContentsState::NoGmsa | ContentsState::UpToDate | ContentsState::WithoutContents => {}
         }
     }
-    Ok((report, workloads))
+    // Findings about workloads come first.
+    report.findings.extend(workloads.iter().map(|(workload, pods)| finding(workload, pods)).chain(of_pods));
+    let restartable = workloads.iter().filter(|(workload, pods)| is_restartable(workload, pods));
+    Ok((report, restartable.map(|(workload, _)| target(workload)).collect()))
 }
 
 const OUTDATED: &str = "carries other contents than its credential spec has now";
@@ -176,7 +168,7 @@ fn about(pod: &ClusterPod, message: impl Into<String>) -> Diagnostic {
 }
 
 /// The finding for a pod whose owner could not be verified.
-fn without_owner(pod: &ClusterPod, NotOwned { why, fix }: NotOwned) -> Diagnostic {
+fn without_owner(pod: &ClusterPod, (why, fix): NotOwned) -> Diagnostic {
     let (namespace, name) = pod.place();
     let fix = if let Some(fix) = fix {
         fix
@@ -188,108 +180,45 @@ fn without_owner(pod: &ClusterPod, NotOwned { why, fix }: NotOwned) -> Diagnosti
     about(pod, format!("{OUTDATED}, and {why}")).with_fix(fix)
 }
 
+/// Whether a restart would replace the pods, and no restart is under way.
+fn is_restartable(workload: &PodOwner, pods: &Pods) -> bool {
+    workload.restart == Restart::ReplacesPods && !pods.are_restarted && have_valid_names(workload, pods)
+}
+
+/// Whether the names can be put into a shell command.
+fn have_valid_names(PodOwner { namespace, name, .. }: &PodOwner, pods: &Pods) -> bool {
+    is_dns_label(namespace) && is_dns_subdomain(name) && pods.names.iter().all(|pod| is_dns_subdomain(pod))
+}
+
 fn fix(workload: &PodOwner, pods: &Pods) -> String {
     let PodOwner { namespace, kind, name, .. } = workload;
-    let names = &pods.names;
-    // An invalid name is not put into a shell command.
-    if !is_dns_label(namespace) || !is_dns_subdomain(name) || !names.iter().all(|pod| is_dns_subdomain(pod)) {
+    if !have_valid_names(workload, pods) {
         return "delete the pods, so that they are created again".to_owned();
     }
-    let delete = format!("kubectl delete pod --namespace {namespace} {}", names.join(" "));
+    let delete = format!("kubectl delete pod --namespace {namespace} {}", pods.names.join(" "));
     let target = target(workload);
-    match workload.restart {
-        Restart::OnDelete => {
-            return format!(
-                "a restart alone does not replace them (it is paused, OnDelete or has a partition): {delete}"
-            );
-        }
-        Restart::ReplacesPods if pods.are_restarted => {
-            return format!(
-                "it was restarted, and its pods are being replaced: kubectl rollout status {target} --namespace {namespace}"
-            );
-        }
-        Restart::ReplacesPods => {
-            return format!("kubectl rollout restart {target} --namespace {namespace}");
-        }
-        Restart::Impossible => {}
-    }
     let known = Kind::ALL.into_iter().find(|known| known.as_str() == kind && !known.follows_template());
-    match kind.as_str() {
-        "Node" => "it is a static pod: write its contents into the file on the node".to_owned(),
+    match (workload.restart, kind.as_str()) {
+        (Restart::OnDelete, _) => {
+            format!("a restart alone does not replace them (it is paused, OnDelete or has a partition): {delete}")
+        }
+        (Restart::ReplacesPods, _) if pods.are_restarted => format!(
+            "it was restarted, and its pods are being replaced: kubectl rollout status {target} --namespace {namespace}"
+        ),
+        (Restart::ReplacesPods, _) => format!("kubectl rollout restart {target} --namespace {namespace}"),
+        (_, "Node") => "it is a static pod: write its contents into the file on the node".to_owned(),
+        (_, "Pod") => format!("{delete}, then create it again from its manifest: no controller does"),
         _ if known.is_some_and(Kind::runs_to_completion) => format!(
             "wait until it ends, or delete and create it again: kubectl delete {} --namespace {namespace} {name}",
             kind.to_ascii_lowercase()
         ),
         _ if known.is_some() => format!("{delete}: it creates new ones"),
-        "Pod" => format!("{delete}, then create it again from its manifest: no controller does"),
-        kind if kind.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.".contains(&b)) => {
+        _ if kind.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.".contains(&b)) => {
             format!("{delete}, if {kind} {name} creates new ones")
         }
         // The API server accepts any text as the kind of an owner.
         _ => format!("{delete}, if its owner {name} creates new ones"),
     }
-}
-
-/// The annotation that `kubectl rollout restart` sets in the pod template to make a new revision; pods inherit it.
-const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
-
-/// The owner of pods: a workload, or the pod itself if it has no owner.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct PodOwner {
-    pub namespace: String,
-    pub kind: String,
-    pub name: String,
-    pub restart: Restart,
-}
-
-/// What a restart of the owner does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Restart {
-    /// It has none.
-    Impossible,
-    ReplacesPods,
-    /// It replaces some pods only after they are deleted: paused, `OnDelete`, or a partition.
-    OnDelete,
-}
-
-/// The owner of a pod (the Deployment, not its `ReplicaSet`), and whether the pod is older than the last restart, so it is being
-/// replaced.
-///
-/// # Errors
-/// If the owner could not be verified.
-async fn owner_of(world: &World, pod: &ClusterPod) -> Result<(PodOwner, bool), NotOwned> {
-    let owners = NamedOwner::all_of(world, pod).await?;
-    let other = owners.iter().find(|owner| owner.read.as_ref().is_some_and(|read| !read.uses_gmsa()));
-    if let Some(owner) = other {
-        let (kind, name) = (&owner.reference.kind, &owner.reference.name);
-        return Err(format!("names {kind} {name} as its owner, whose pod template does not use GMSA").into());
-    }
-    let (namespace, name) = pod.place();
-    let (kind, name, read) = match owners.into_iter().next_back() {
-        Some(owner) => (kind_of(&owner.reference), owner.reference.name, owner.read),
-        None => ("Pod".to_owned(), name.to_owned(), None),
-    };
-    let mut owner = PodOwner { namespace: namespace.to_owned(), kind, name, restart: Restart::Impossible };
-    let Some(read) = read else { return Ok((owner, false)) };
-    if read.kind.rolls_out() {
-        let is_on_delete = read.is_paused() || read.replaces_on_delete() || read.partition() > 0;
-        owner.restart = if is_on_delete { Restart::OnDelete } else { Restart::ReplacesPods };
-    }
-    let template = read.of_template().unwrap_or_default();
-    Ok((owner, restarted_at(&template) != restarted_at(&pod.object.metadata)))
-}
-
-/// The kind; with its group (`Job.batch.volcano.sh`) where another API has a kind of the same name as Kubernetes.
-fn kind_of(OwnerReference { api_version, kind, .. }: &OwnerReference) -> String {
-    let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    let is_of_core = |known: &str| known == kind && !group.is_empty();
-    let is_like = |known: Kind| known.as_str() == kind && known.group() != group;
-    let is_other = Kind::ALL.into_iter().any(is_like) || ["Node", "Pod"].into_iter().any(is_of_core);
-    if is_other { format!("{kind}.{group}") } else { kind.clone() }
-}
-
-fn restarted_at(metadata: &ObjectMeta) -> Option<&str> {
-    metadata.annotations.as_ref()?.get(RESTARTED_AT).map(String::as_str)
 }
 
 /// The workload in the form that `kubectl` accepts.

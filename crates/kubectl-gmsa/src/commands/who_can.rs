@@ -74,7 +74,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     block_on(async {
         let mut world = None;
         let Manifests { documents, mut problems, .. } = if let Some(path) = &options.state {
-            input::manifests(std::slice::from_ref(path))
+            input::manifests(std::slice::from_ref(path), &format!("who-can {name} --state -"), None)
         } else {
             world.insert(options.from.open(connection).await?).roles_and_bindings().await?
         };
@@ -82,7 +82,10 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         problems.extend(refused);
         let found = grants(&rbac, name, namespace);
         let absent = match &world {
-            Some(world) => names::absent(world, &format!("credential spec {name}"), &collection(), name.as_str()).await,
+            Some(world) => {
+                let what = format!("credential spec {name}");
+                names::absent(world, &what, &collection(), name.as_str()).await.map(|absent| absent.text)
+            }
             None => absent_in(&documents, name),
         };
         if let Some(absent) = absent {
@@ -99,7 +102,8 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 async fn used_by(account: &ServiceAccount, options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let mut world = None;
     let (specs, read): (Vec<Value>, _) = if let Some(path) = &options.state {
-        let read = input::manifests(std::slice::from_ref(path));
+        let stdin = format!("who-can --serviceaccount {}:{} --state -", account.namespace, account.name);
+        let read = input::manifests(std::slice::from_ref(path), &stdin, None);
         (read.documents.iter().filter(|found| is_credential_spec(found)).map(Document::value).collect(), read)
     } else {
         let world = world.insert(options.from.open(connection).await?);

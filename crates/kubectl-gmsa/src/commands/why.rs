@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use tokio::time::Instant;
 
-use gmsa_core::diagnostic::{Check, Severity};
+use gmsa_core::diagnostic::Severity;
 
 use crate::shared::{
     Outcome,
@@ -64,22 +64,17 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         let walk = async |world: &World| {
             let mut checks = Box::pin(options.target.lines(world)).await?;
             if options.watch {
-                checks.iter_mut().for_each(waited_for);
+                // A starting pod is waited for as a failing one is.
+                let found = checks.iter_mut().filter_map(|check| check.result.as_mut().err());
+                found
+                    .filter(|found| *found.rule == rules::POD_STARTING)
+                    .for_each(|found| found.severity = Severity::Error);
             }
             Ok(checks)
         };
         let (_, outcome) = Box::pin(rounds::run(world, until, &options.filter, options.output, walk)).await?;
         Ok(outcome)
     })
-}
-
-/// With `--watch`, waits for a starting pod as for a failing one.
-fn waited_for(check: &mut Check) {
-    if let Err(found) = &mut check.result
-        && *found.rule == rules::POD_STARTING
-    {
-        found.severity = Severity::Error;
-    }
 }
 
 #[cfg(test)]

@@ -40,10 +40,9 @@ impl NewPod {
     pub fn of_template(namespace: &str, mut template: Value, controller: &str) -> Self {
         let [labels, annotations] =
             ["/metadata/labels", "/metadata/annotations"].map(|at| template.pointer(at).cloned());
-        if let Value::Object(fields) = &mut template {
+        if template.is_object() {
             let name = format!("{controller}-");
-            let metadata = json!({"generateName": name, "labels": labels, "annotations": annotations});
-            fields.insert("metadata".to_owned(), metadata);
+            template["metadata"] = json!({"generateName": name, "labels": labels, "annotations": annotations});
         }
         Self::new(namespace, template)
     }
@@ -135,10 +134,10 @@ const WITHOUT_IDENTITY: &str = "the container starts without its identity";
 /// Which webhooks review a pod.
 #[derive(Debug)]
 pub struct Reviewed {
-    pub mutates: bool,
-    validates: bool,
+    /// Those that review it, in order.
+    pub webhooks: &'static [Webhook],
     /// Why one of the two does not review it.
-    gap: Option<Diagnostic>,
+    pub gap: Option<Diagnostic>,
     /// The Service of a webhook that reviews it and has no ready endpoint, and whether the API server then refuses the pod.
     pub silent: Option<(String, bool)>,
     /// Whether the webhooks of the cluster could not be read.
@@ -147,14 +146,8 @@ pub struct Reviewed {
 
 impl Reviewed {
     /// Both webhooks review it.
-    pub const ASSUMED: Self = Self::assumed(false);
-
-    /// Both webhooks review it, as far as is known.
-    pub const UNSURE: Self = Self::assumed(true);
-
-    const fn assumed(is_unsure: bool) -> Self {
-        Self { mutates: true, validates: true, gap: None, silent: None, is_unsure }
-    }
+    pub const ASSUMED: Self =
+        Self { webhooks: &[Webhook::Mutate, Webhook::Validate], gap: None, silent: None, is_unsure: false };
 
     /// The webhooks of a cluster that review a pod, by its labels and those of its namespace.
     pub fn of(webhooks: &[Configured], namespace: &Labels, pod: &Labels) -> Self {
@@ -178,25 +171,21 @@ impl Reviewed {
             let why = "the selectors in its configuration leave out the namespace, or the pod";
             (&rules::NAMESPACES_EXCLUDED, why, None)
         };
-        let gap = match (mutates, validates) {
-            (true, true) => None,
+        let (webhooks, which, consequence): (&[Webhook], _, _) = match (mutates, validates) {
+            (true, true) => return Self::ASSUMED,
             (false, true) => {
-                Some(("mutating ", "the name gets no contents, so the validating webhook refuses the pod"))
+                let consequence = "the name gets no contents, so the validating webhook refuses the pod";
+                (&[Webhook::Validate], "mutating ", consequence)
             }
-            (true, false) => Some(("validating ", "nothing checks whether the pod may use the credential spec")),
-            (false, false) => Some(("", WITHOUT_IDENTITY)),
+            (true, false) => {
+                let consequence = "nothing checks whether the pod may use the credential spec";
+                (&[Webhook::Mutate], "validating ", consequence)
+            }
+            (false, false) => (&[], "", WITHOUT_IDENTITY),
         };
-        let gap = gap.map(|(which, consequence)| {
-            let found = Diagnostic::new(rule, format!("no {which}webhook for GMSA reviews this pod: {why}"));
-            Diagnostic { consequence: Some(consequence), fix, ..found }
-        });
-        Self { mutates, validates, gap, silent: None, is_unsure: false }
-    }
-
-    /// The webhooks that review it, in order.
-    pub fn webhooks(&self) -> impl Iterator<Item = Webhook> {
-        let both = [(Webhook::Mutate, self.mutates), (Webhook::Validate, self.validates)];
-        both.into_iter().filter_map(|(webhook, reviews)| reviews.then_some(webhook))
+        let gap = Diagnostic::new(rule, format!("no {which}webhook for GMSA reviews this pod: {why}"));
+        let gap = Diagnostic { consequence: Some(consequence), fix, ..gap };
+        Self { webhooks, gap: Some(gap), ..Self::ASSUMED }
     }
 
     /// The fate of a pod whose webhook does not answer.

@@ -29,10 +29,8 @@ pub fn without_tickets(name: &SpecName, verb: Verb, spec: &Value) -> Option<Diag
     let services = annotation.and_then(lint::corrected_services).and_then(|services| posix(&services));
     let services = services.as_deref().unwrap_or("HTTP/app.contoso.com");
     let command = format!("kubectl annotate {PLURAL} {name} --overwrite {}={services}", annotation_for(verb));
-    Some(
-        Diagnostic::new(rule_for(verb), format!("cred spec {name} gives no {}: {why}", verb.product().name))
-            .with_fix(command),
-    )
+    let found = Diagnostic::new(rule_for(verb), format!("cred spec {name} gives no {}: {why}", verb.product().name));
+    Some(found.with_fix(format!("List them: `{command}`.")))
 }
 
 /// Whether a manifest is a credential spec, of any version, or is meant as one: the linter reports a wrong group or kind.

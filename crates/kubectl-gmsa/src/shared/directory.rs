@@ -10,8 +10,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use clap::Args;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use gmsa_accounts::ldif;
 use gmsa_core::quote::one_line;
 use gmsa_directory::{
@@ -32,22 +33,16 @@ pub const HEADING: &str = "Directory";
 #[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub struct DirectoryOptions {
-    #[arg(
-        long,
-        value_name = "URL|DOMAIN|FILE",
-        help = "A server, a domain, or a file of LDIF",
-        long_help = "A server, a domain, or a file of LDIF\n\nldaps://HOST[:PORT], ldap://HOST[:PORT] (with StartTLS), the DNS name of a domain, a \
-                     file, or - for standard input; repeatable, for several forests, with the options below once, or once for each that is not a file"
-    )]
+    /// A server, a domain, or a file of LDIF
+    ///
+    /// ldaps://HOST[:PORT], ldap://HOST[:PORT] (with StartTLS), the DNS name of a domain, a file, or - for standard input; repeatable, for
+    /// several forests, with the options below once, or once for each that is not a file
+    #[arg(long, value_name = "URL|DOMAIN|FILE")]
     directory: Vec<String>,
-    #[arg(
-        long,
-        value_name = "USER",
-        requires = "directory",
-        help = "The user to log on to it as",
-        long_help = "The user to log on to it as\n\nUSER@DOMAIN, DOMAIN\\USER or a distinguished name. The password is asked for, or taken from \
-                     $GMSA_DIRECTORY_PASSWORD"
-    )]
+    /// The user to log on to it as
+    ///
+    /// USER@DOMAIN, DOMAIN\USER or a distinguished name. The password is asked for, or taken from $GMSA_DIRECTORY_PASSWORD
+    #[arg(long, value_name = "USER", requires = "directory")]
     directory_user: Vec<String>,
     /// A file with the password, or -
     #[arg(long, value_name = "FILE", requires = "directory_user")]
@@ -96,40 +91,34 @@ impl DirectoryOptions {
     pub fn sources(&self) -> anyhow::Result<Vec<Source>> {
         let is_printed = |named: &str| named == input::STDIN || is_file(named);
         let count = self.directory.iter().filter(|named| !is_printed(named)).count();
-        let (mut sources, mut place, mut asked) = (Vec::new(), 0, None);
-        for named in &self.directory {
-            if is_printed(named) {
-                sources.push(printed(named)?);
-            } else {
-                let place_of_this = DirectoryIndex { place, count };
-                place += 1;
-                sources.push(self.live(named, place_of_this, &mut asked)?);
-            }
-        }
-        Ok(sources)
+        let (mut indices, mut asked) = (0..count, None);
+        let source = |named: &String| {
+            let index = if is_printed(named) { None } else { indices.next() };
+            index.map_or_else(|| printed(named), |index| self.live(named, (index, count), &mut asked))
+        };
+        self.directory.iter().map(source).collect()
     }
 
-    /// A live directory. `asked` is the password of the one user for all of them.
+    /// A live directory: the one with this index, among so many. `asked` is the password of the one user for all of them.
     fn live(
         &self,
         named: &str,
-        place: DirectoryIndex,
+        place: (usize, usize),
         asked: &mut Option<Zeroizing<String>>,
     ) -> anyhow::Result<Source> {
         let address = Address::parse(named).map_err(|expected| anyhow::anyhow!("--directory {named}: {expected}"))?;
-        let user = place.of("--directory-user", &self.directory_user)?;
+        let user = value_for("--directory-user", &self.directory_user, place)?;
         let user = user.context("missing: --directory-user USER@DOMAIN; no directory is read without a user")?.clone();
-        if !is_user(&user) {
-            bail!(
-                "--directory-user {user}: expected USER@DOMAIN, DOMAIN\\USER or a distinguished name; no password was sent"
-            );
-        }
-        let file = place.of("--directory-password-file", &self.directory_password_file)?.cloned();
+        ensure!(
+            is_user(&user),
+            "--directory-user {user}: expected USER@DOMAIN, DOMAIN\\USER or a distinguished name; no password was sent"
+        );
+        let file = value_for("--directory-password-file", &self.directory_password_file, place)?.cloned();
         if file.is_none() && self.directory_user.len() > 1 && env::var_os(VARIABLE).is_some() {
             bail!("${VARIABLE} holds the password of one user: with several, use --directory-password-file for each");
         }
-        let resolver = place.of("--directory-dns", &self.directory_dns)?.cloned();
-        let authority = place.of("--directory-ca", &self.directory_ca)?.cloned();
+        let resolver = value_for("--directory-dns", &self.directory_dns, place)?.cloned();
+        let authority = value_for("--directory-ca", &self.directory_ca, place)?.cloned();
         leave_no_core_dump();
         let is_one = self.directory_user.len() == 1 && self.directory_password_file.len() < 2;
         let password = match asked.take().filter(|_| is_one) {
@@ -150,26 +139,16 @@ impl DirectoryOptions {
     }
 }
 
-/// The index among the live directories.
-#[derive(Clone, Copy)]
-struct DirectoryIndex {
-    place: usize,
-    count: usize,
-}
-
-impl DirectoryIndex {
-    /// The value of a flag for this directory.
-    fn of<'v, T>(self, flag: &str, values: &'v [T]) -> anyhow::Result<Option<&'v T>> {
-        match values {
-            [] => Ok(None),
-            [all] => Ok(Some(all)),
-            each if each.len() == self.count => Ok(each.get(self.place)),
-            some => bail!(
-                "{flag} is given {} times for {} directories: give it once for all, or once for each, in the same order",
-                some.len(),
-                self.count
-            ),
-        }
+/// The value of a flag for the live directory with this index, among so many.
+fn value_for<'v, T>(flag: &str, values: &'v [T], (index, count): (usize, usize)) -> anyhow::Result<Option<&'v T>> {
+    match values {
+        [] => Ok(None),
+        [all] => Ok(Some(all)),
+        each if each.len() == count => Ok(each.get(index)),
+        some => bail!(
+            "{flag} is given {} times for {count} directories: give it once for all, or once for each, in the same order",
+            some.len()
+        ),
     }
 }
 
@@ -224,10 +203,8 @@ pub async fn typed_account(directory: &mut Directory, name: &str) -> anyhow::Res
     // Active Directory compares without case.
     let known: Vec<(String, &str)> = known.iter().map(|of| (of.sam.to_lowercase(), of.sam.as_str())).collect();
     let nearest = names::nearest(&sam.to_lowercase(), known.iter().map(|(lower, _)| lower.as_str()));
-    match nearest.and_then(|near| known.iter().find(|(lower, _)| lower == near)) {
-        Some((_, sam)) => bail!("{absent}: is {sam} meant?"),
-        None => bail!(absent),
-    }
+    let meant = nearest.and_then(|near| known.iter().find(|(lower, _)| lower == near));
+    bail!("{absent}{}", meant.map(|(_, sam)| format!(": is {sam} meant?")).unwrap_or_default())
 }
 
 fn password(user: &str, file: Option<&Path>) -> anyhow::Result<Zeroizing<String>> {
@@ -287,9 +264,5 @@ impl Source {
 /// # Errors
 /// The error of the first that fails, as in [`Source::open`].
 pub async fn opened(sources: Vec<Source>) -> anyhow::Result<Vec<Directory>> {
-    let mut directories = Vec::new();
-    for source in sources {
-        directories.push(source.open().await?);
-    }
-    Ok(directories)
+    stream::iter(sources).then(Source::open).try_collect().await
 }

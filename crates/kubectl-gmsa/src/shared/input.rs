@@ -48,35 +48,32 @@ const RENDERED: [(&str, &str); 4] = [
     ("Chart.yaml", "helm template"),
 ];
 
-pub fn manifests(paths: &[PathBuf]) -> Manifests {
-    within(paths, BOUNDS)
-}
-
-/// Reads manifests of at most this many bytes in all, by the option `--max-size`.
-pub fn manifests_of(paths: &[PathBuf], max_bytes: usize) -> Manifests {
-    let remedy = ": name fewer files, or allow more with --max-size";
-    within(paths, Bounds { total_bytes: max_bytes, remedy, ..BOUNDS })
-}
-
-fn within(paths: &[PathBuf], mut bounds: Bounds) -> Manifests {
+/// Reads manifests, of at most `max_bytes` in all by the option `--max-size`. `stdin` is the command that reads them from standard input:
+/// `check -f -`.
+pub fn manifests(paths: &[PathBuf], stdin: &str, max_bytes: Option<usize>) -> Manifests {
+    let mut bounds = match max_bytes {
+        Some(total_bytes) => {
+            Bounds { total_bytes, remedy: ": name fewer files, or allow more with --max-size", ..BOUNDS }
+        }
+        None => BOUNDS,
+    };
     let mut found = Manifests::default();
     for path in paths.iter().flat_map(|path| expand(path)) {
         let name = path.display().to_string();
         bounds.read_bytes = found.bytes;
         bounds.held_bytes = found.held_bytes;
-        found.extend(if path == Path::new(STDIN) {
-            parse("<stdin>", read_standard_input(bounds.left() as u64), &bounds)
+        // A shell passes the path of a pipe for `<(COMMAND)`.
+        let is_pipe = path.exists() && !path.is_file() && !path.is_dir();
+        found.extend(if path == Path::new(STDIN) || is_pipe {
+            let name = if is_pipe { &name } else { "<stdin>" };
+            parse(name, read(&path, bounds.left() as u64), &bounds)
         } else if name.starts_with("https://") || name.starts_with("http://") {
-            let fetch =
-                posix(&name).map_or_else(String::new, |url| format!(": curl -sSfL {url} | kubectl gmsa check -f -"));
+            let fetch = posix(&name).map(|url| format!(": curl -sSfL {url} | kubectl gmsa {stdin}"));
+            let fetch = fetch.unwrap_or_default();
             problem(&name, format!("a URL is not read; fetch it first{fetch}"))
-        } else if let Some(folder) = of_tool(&path) {
-            without_rendered(folder, manifests::load(folder, &bounds))
-        } else if is_pipe(&path) {
-            let read = File::open(&path).and_then(|mut file| read(&mut file, bounds.left() as u64));
-            parse(&name, read, &bounds)
         } else {
-            without_rendered(&path, manifests::load(&path, &bounds))
+            let root = of_tool(&path).unwrap_or(&path);
+            without_rendered(root, stdin, manifests::load(root, &bounds))
         });
     }
     found
@@ -95,14 +92,6 @@ fn expand(path: &Path) -> Vec<PathBuf> {
     if fitting.is_empty() { vec![path.to_owned()] } else { fitting }
 }
 
-/// The path that a shell passes for `<(COMMAND)`.
-fn is_pipe(path: &Path) -> bool {
-    #[cfg(unix)]
-    return path.metadata().is_ok_and(|found| std::os::unix::fs::FileTypeExt::is_fifo(&found.file_type()));
-    #[cfg(not(unix))]
-    return path.as_os_str().is_empty();
-}
-
 /// The folder that another tool renders, recognized by its file or by the templates of a chart.
 fn of_tool(path: &Path) -> Option<&Path> {
     let folder = path.parent()?;
@@ -112,10 +101,11 @@ fn of_tool(path: &Path) -> Option<&Path> {
 }
 
 /// The manifests of a folder, without those that another tool must render first.
-fn without_rendered(root: &Path, found: Manifests) -> Manifests {
+fn without_rendered(root: &Path, stdin: &str, found: Manifests) -> Manifests {
     let mut rendered = BTreeMap::new();
     // The outermost folder: a chart or an overlay contains others.
-    let mut is_below_rendered = |file: &str| {
+    let mut is_rendered = |location: Option<&Location>| {
+        let file = location.map_or("", |location| &*location.file);
         let folders: Vec<&Path> = Path::new(file).ancestors().skip(1).take_while(|it| it.starts_with(root)).collect();
         let tool = folders.into_iter().rev().find_map(|folder| {
             let (_, command) = RENDERED.iter().find(|(name, _)| folder.join(name).is_file())?;
@@ -123,8 +113,6 @@ fn without_rendered(root: &Path, found: Manifests) -> Manifests {
         });
         tool.map(|(folder, command)| rendered.insert(folder, command)).is_some()
     };
-    let mut is_rendered =
-        |location: Option<&Location>| location.is_some_and(|location| is_below_rendered(&location.file));
     let mut kept = Manifests { bytes: found.bytes, held_bytes: found.held_bytes, ..Manifests::default() };
     kept.documents.extend(found.documents.into_iter().filter(|document| !is_rendered(Some(&document.location))));
     kept.foreign.extend(found.foreign.into_iter().filter(|problem| !is_rendered(problem.location.as_ref())));
@@ -134,7 +122,7 @@ fn without_rendered(root: &Path, found: Manifests) -> Manifests {
         let message = format!("not checked: `{command}` changes these manifests before they are applied");
         // Without quotes, so that a shell on Windows accepts it too.
         let fix = posix(&name.replace(MAIN_SEPARATOR, "/"))
-            .map(|folder| format!("{command} {folder} | kubectl gmsa check -f -"));
+            .map(|folder| format!("{command} {folder} | kubectl gmsa {stdin}"));
         let found = Diagnostic { fix, ..Diagnostic::new(&rules::NOT_RENDERED, message) };
         kept.problems.push(found.at(Location::file(&name)));
     }
@@ -177,28 +165,26 @@ pub fn text(path: &Path) -> anyhow::Result<String> {
 
 /// Reads a text of at most `limit` bytes, in an encoding of Windows PowerShell: UTF-8 or UTF-16, with or without a byte order mark.
 pub fn text_within(path: &Path, limit: u64) -> anyhow::Result<String> {
-    let (name, bytes) = if path == Path::new(STDIN) {
-        ("standard input".to_owned(), read_standard_input(limit))
-    } else {
-        (path.display().to_string(), File::open(path).and_then(|mut file| read(&mut file, limit)))
-    };
-    let Some(bytes) = bytes.with_context(|| format!("cannot read {name}"))? else {
+    let name = if path == Path::new(STDIN) { "standard input".to_owned() } else { path.display().to_string() };
+    let Some(bytes) = read(path, limit).with_context(|| format!("cannot read {name}"))? else {
         bail!("{name} has more than {limit} bytes, the most that are read")
     };
     decode(bytes).ok().with_context(|| format!("{name} is neither UTF-8 nor UTF-16 text"))
 }
 
-/// Standard input can be read only once.
-fn read_standard_input(limit: u64) -> io::Result<Option<Vec<u8>>> {
+/// Reads a file or standard input to the end; `None` if there are more than `limit` bytes. Standard input can be read only once.
+fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     static WAS_READ: AtomicBool = AtomicBool::new(false);
+    if path != Path::new(STDIN) {
+        return within(&mut File::open(path)?, limit);
+    }
     if WAS_READ.swap(true, Ordering::Relaxed) {
         return Err(io::Error::other("standard input was already read: give - only once"));
     }
-    read(&mut io::stdin().lock(), limit)
+    within(&mut io::stdin().lock(), limit)
 }
 
-/// Reads to the end; `None` if there are more than `limit` bytes.
-fn read(input: &mut impl Read, limit: u64) -> io::Result<Option<Vec<u8>>> {
+fn within(input: &mut impl Read, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     input.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
@@ -210,8 +196,8 @@ mod tests {
 
     #[test]
     fn more_than_the_limit_is_not_read() {
-        assert_eq!(read(&mut &b"1234"[..], 4).unwrap().as_deref(), Some(&b"1234"[..]));
-        assert_eq!(read(&mut io::repeat(0), 4).unwrap(), None);
-        assert_eq!(read(&mut &b"1234"[..], u64::MAX).unwrap().as_deref(), Some(&b"1234"[..]));
+        assert_eq!(within(&mut &b"1234"[..], 4).unwrap().as_deref(), Some(&b"1234"[..]));
+        assert_eq!(within(&mut io::repeat(0), 4).unwrap(), None);
+        assert_eq!(within(&mut &b"1234"[..], u64::MAX).unwrap().as_deref(), Some(&b"1234"[..]));
     }
 }

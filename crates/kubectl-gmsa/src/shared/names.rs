@@ -10,29 +10,31 @@ use super::{unread::Read, world::World};
 /// Fails if the API server says that the object does not exist, and names the nearest name in its list. `what` describes the object.
 /// Passes without the right to read it.
 pub async fn expect(world: &World, what: &str, list: &str, name: &str) -> anyhow::Result<()> {
-    absent(world, what, list, name).await.map_or(Ok(()), |absent| Err(anyhow!(absent)))
+    absent(world, what, list, name).await.map_or(Ok(()), |absent| Err(anyhow!(absent.text)))
 }
 
-/// What [`expect`] says of an object that does not exist.
-pub async fn absent(world: &World, what: &str, list: &str, name: &str) -> Option<String> {
+/// An object that does not exist.
+pub struct Absent {
+    pub text: String,
+    /// Whether an object with a similar name exists.
+    pub is_misspelt: bool,
+}
+
+/// The missing object that [`expect`] reports.
+pub async fn absent(world: &World, what: &str, list: &str, name: &str) -> Option<Absent> {
     let Ok(None) = world.find::<Value>(&format!("{list}/{name}")).await else { return None };
-    Some(match nearest_in(world, list, name).await {
-        Some(nearest) => format!("there is no {what}: is {nearest} meant?"),
-        None => format!("there is no {what}"),
-    })
+    let nearest = nearest_in(world, list, name).await;
+    let meant = nearest.as_ref().map(|nearest| format!(": is {nearest} meant?")).unwrap_or_default();
+    Some(Absent { text: format!("there is no {what}{meant}"), is_misspelt: nearest.is_some() })
 }
 
-/// The object that was read from a list. Otherwise the error says what else may be meant: its namespace does not exist, another object
+/// The object that was read from a list of the command's namespace. Otherwise the error says what else may be meant: its namespace does not exist, another object
 /// has nearly its name, or another namespace has it. A bundle keeps only a part of some lists.
-pub async fn found<T>(
-    world: &World,
-    read: Read<Option<T>>,
-    what: &str,
-    (namespace, list, name): (&str, &str, &str),
-) -> anyhow::Result<T> {
+pub async fn found<T>(world: &World, read: Read<Option<T>>, kind: &str, list: &str, name: &str) -> anyhow::Result<T> {
+    let namespace = &world.namespace;
     let absent = match read {
         Ok(Some(object)) => return Ok(object),
-        Ok(None) => anyhow!("there is no {what}"),
+        Ok(None) => anyhow!("there is no {kind} {namespace}/{name}"),
         Err(unread) if world.is_live() => return Err(unread.into()),
         Err(unread) => unread.into(),
     };
@@ -54,10 +56,10 @@ pub async fn found<T>(
     }
 }
 
-/// The most similar name of an existing credential spec, if the denied one is missing.
-pub async fn nearest_spec(world: &World, denial: &Denial) -> Option<String> {
-    let Denial::SpecMissing(spec) = denial else { return None };
-    nearest_in(world, &collection(), spec.as_str()).await
+/// The most similar name of an existing credential spec, if one of these denials is that it is missing.
+pub async fn nearest_spec(world: &World, denials: &[Denial]) -> Option<String> {
+    let missing = |denial: &Denial| if let Denial::SpecMissing(spec) = denial { Some(spec.clone()) } else { None };
+    nearest_in(world, &collection(), denials.iter().find_map(missing)?.as_str()).await
 }
 
 /// The most similar name in a list.

@@ -6,7 +6,11 @@ use anyhow::{Context as _, ensure};
 use k8s_openapi::api::core::v1;
 use serde_json::{Value, value::RawValue};
 
-use super::{kinds::controller_of, names, world::World};
+use super::{
+    kinds::controller_of,
+    names,
+    world::{World, pods_of},
+};
 use crate::shared::rules::{self, FixTarget, Names};
 use gmsa_core::{
     admission::pod::{Pod, Slot},
@@ -43,9 +47,9 @@ impl ClusterPod {
     pub async fn find(world: &World, name: &str) -> anyhow::Result<Self> {
         let namespace = world.namespace.as_str();
         ensure!(is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
-        let (what, list) = (format!("pod {namespace}/{name}"), format!("/api/v1/namespaces/{namespace}/pods"));
+        let list = pods_of(Some(namespace));
         let read = world.find(&format!("{list}/{name}")).await;
-        let json: Box<RawValue> = names::found(world, read, &what, (namespace, &list, name)).await?;
+        let json: Box<RawValue> = names::found(world, read, "pod", &list, name).await?;
         Self::read(&json).context("the pod cannot be parsed")
     }
 
@@ -63,8 +67,8 @@ impl ClusterPod {
         (metadata.namespace.as_deref().unwrap_or(""), metadata.name.as_deref().unwrap_or(""))
     }
 
-    /// The names in a remedy for its tickets.
-    pub fn ticket_names(&self) -> Names<'_> {
+    /// The names in a remedy.
+    pub fn names(&self) -> Names<'_> {
         let (namespace, name) = self.place();
         Names {
             spec: self.admission.audiences().next(),
@@ -95,9 +99,9 @@ impl ClusterPod {
 }
 
 /// Adds to a refusal about resources of a pod with an injected sidecar that the webhook's chart sets the sidecar's.
-pub fn with_sidecar(pod: &Pod, said: &str, found: Diagnostic) -> Diagnostic {
+pub fn with_sidecar(pod: Option<&Pod>, said: &str, found: Diagnostic) -> Diagnostic {
     const RESOURCES: [&str; 4] = ["exceeded quota", " usage per ", " limit to request ratio per ", "Insufficient"];
-    if pod.asks().next().is_none() || RESOURCES.iter().all(|words| !said.contains(words)) {
+    if pod.is_none_or(|pod| pod.asks().next().is_none()) || RESOURCES.iter().all(|words| !said.contains(words)) {
         return found;
     }
     let counts =

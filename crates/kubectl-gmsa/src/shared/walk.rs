@@ -7,7 +7,7 @@ use std::{collections::HashMap, fmt};
 
 use anyhow::{Context as _, ensure};
 use gmsa_core::{
-    admission::{Denial, SpecFact, advice::advise, workload::PodCount},
+    admission::{Denial, SpecFact, Webhook, advice::advise, workload::PodCount},
     credspec::{Contents, SpecName, is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic, Severity},
 };
@@ -22,29 +22,26 @@ use super::{
     rules::{self, FixTarget},
     unread::{Read, because, is_cause, not_reached},
     webhook::{installer, replica},
-    windows_build::hyper_v,
     world::World,
 };
 
 pub mod containers;
 mod controller;
-pub mod created;
-mod decision;
+pub mod decision;
 pub mod events;
 pub mod nodes;
-pub mod placement;
 pub mod scheduling;
 pub mod tickets;
 pub mod workload;
 pub mod worst;
 
 use containers::{CONTAINERS, INIT, SANDBOX, Seen};
-use created::ADMISSION;
-use decision::{PERMISSION, TEMPLATE, finding_or_skip};
+use decision::{PERMISSION, TEMPLATE, ending_namespace, finding_or_skip};
 use events::Events;
 use nodes::Nodes;
 use scheduling::SCHEDULING;
 use workload::WorkloadTree;
+use worst::ADMISSION;
 
 const NAMESPACE: &str = "namespace";
 const WEBHOOKS: &str = "webhooks";
@@ -107,42 +104,26 @@ impl ObjectRef {
         let namespace = world.namespace.as_str();
         ensure!(is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
         // In a namespace that is being deleted, no other step matters.
-        if let Some(ending) = ending_namespace(world, namespace).await {
-            return Ok(with_unreached(vec![Check::found(NAMESPACE, ending)]));
+        let ending = ending_namespace(world, namespace).await;
+        let mut checks = match (ending, &self.kind) {
+            (Some(ending), _) => vec![Check::found(NAMESPACE, ending)],
+            (None, RefKind::Pod) => Box::pin(pod(world, &self.name)).await?,
+            (None, RefKind::Workload(kind)) => Box::pin(workload(world, *kind, &self.name)).await?,
+            (None, RefKind::Other(typed)) => Box::pin(controller::lines(world, typed, &self.name)).await?,
+        };
+        if let Some(cause) = checks.iter().find(|check| is_cause(check)) {
+            let after = STEPS.iter().position(|step| *step == cause.about).map_or(0, |at| at + 1);
+            checks.extend(STEPS.iter().skip(after).map(|step| not_reached(step)));
         }
-        Ok(with_unreached(match &self.kind {
-            RefKind::Pod => Box::pin(pod(world, namespace, &self.name)).await?,
-            RefKind::Workload(kind) => Box::pin(workload(world, namespace, *kind, &self.name)).await?,
-            RefKind::Other(typed) => Box::pin(controller::lines(world, namespace, typed, &self.name)).await?,
-        }))
+        Ok(checks)
     }
 }
 
-/// The finding that the namespace is being deleted, so no pod can be created in it.
-pub async fn ending_namespace(world: &World, namespace: &str) -> Option<Diagnostic> {
-    // Users of one namespace often may not read it. The event of a refused pod says the same.
-    world.namespace(namespace).await.ok()??.metadata.deletion_timestamp?;
-    let text = format!("{namespace} is being deleted: nothing is created in it any more");
-    let fix = format!(
-        "Use another namespace. `kubectl get namespace {namespace} -o jsonpath='{{.status.conditions}}'` says what it waits for."
-    );
-    Some(Diagnostic::new(&rules::NAMESPACE_UNUSABLE, text).with_fix(fix))
-}
-
-/// Adds a line for each step after a failed one.
-fn with_unreached(mut checks: Vec<Check>) -> Vec<Check> {
-    let cause = checks.iter().find(|check| is_cause(check)).map(|check| check.about);
-    let Some(cause) = cause else { return checks };
-    let after = STEPS.iter().position(|step| *step == cause).map_or(0, |at| at + 1);
-    checks.extend(STEPS.iter().skip(after).map(|step| not_reached(step)));
-    checks
-}
-
-async fn workload(world: &World, namespace: &str, kind: Kind, name: &str) -> anyhow::Result<Vec<Check>> {
+async fn workload(world: &World, kind: Kind, name: &str) -> anyhow::Result<Vec<Check>> {
+    let namespace = world.namespace.as_str();
     let (workload, events) =
         tokio::join!(WorkloadTree::find(world, namespace, kind, name), Events::read(world, Some(namespace)));
-    let (what, list) = (format!("{} {namespace}/{name}", kind.as_str()), kind.collection(Some(namespace)));
-    let workload = names::found(world, workload, &what, (namespace, &list, name)).await?;
+    let workload = names::found(world, workload, kind.as_str(), &kind.collection(Some(namespace)), name).await?;
     let parsed = workload.template.pod().context("its pod template cannot be parsed")?;
     if !parsed.uses_gmsa() && parsed.asks_tickets_of().next().is_none() {
         let text = "its pod template does not use GMSA: `kubectl gmsa check` finds a field that is misspelt or in the wrong place";
@@ -157,7 +138,7 @@ async fn workload(world: &World, namespace: &str, kind: Kind, name: &str) -> any
         return Ok(checks);
     }
     let pods: Vec<&ClusterPod> = workload.pods().collect();
-    let nodes = nodes(world, &pods, workload.kind.pod_count() == PodCount::Nodes).await;
+    let nodes = Nodes::read(world, &pods, workload.kind.pod_count() == PodCount::Nodes).await;
     let (created, worst) = worst::walked(&workload, &nodes, &events);
     // Without the right to read events the cause may be missing.
     let is_broken = is_cause(&created) || worst.iter().flat_map(|(_, steps)| steps).any(is_cause);
@@ -185,8 +166,9 @@ async fn workload(world: &World, namespace: &str, kind: Kind, name: &str) -> any
     Ok(with_steps(world, pod, target, steps, checks).await)
 }
 
-async fn pod(world: &World, namespace: &str, name: &str) -> anyhow::Result<Vec<Check>> {
+async fn pod(world: &World, name: &str) -> anyhow::Result<Vec<Check>> {
     let pod = ClusterPod::find(world, name).await?;
+    let namespace = world.namespace.as_str();
     let target = FixTarget::Pod { namespace };
     let mut checks = Vec::new();
     if pod.admission.uses_gmsa() && pod.is_static() {
@@ -210,7 +192,7 @@ async fn pod(world: &World, namespace: &str, name: &str) -> anyhow::Result<Vec<C
     let advice = advise(&pod.admission);
     checks.extend(advice.into_iter().map(|advice| Check::breach(ADMISSION, advice.rule, advice.text)));
     let pods = [&pod];
-    let (events, nodes) = tokio::join!(Events::read(world, Some(namespace)), nodes(world, &pods, false));
+    let (events, nodes) = tokio::join!(Events::read(world, Some(namespace)), Nodes::read(world, &pods, false));
     let steps = Seen { pod: &pod, target, nodes: &nodes, events: &events }.steps();
     checks.extend(events.lacking().filter(|_| steps.iter().any(is_cause)));
     Ok(with_steps(world, &pod, target, steps, checks).await)
@@ -245,23 +227,6 @@ async fn with_steps(
     checks
 }
 
-/// The nodes of these pods, and all Windows nodes if a pod does not run, or there may be none because of the nodes.
-pub async fn nodes(world: &World, pods: &[&ClusterPod], is_by_node: bool) -> Nodes {
-    let mut nodes = Nodes::default();
-    if is_by_node && pods.is_empty() || pods.iter().any(|pod| pod.node_name().is_none() || pod.phase() != "Running") {
-        // Without them, the message of the scheduler says why a pod has no node.
-        nodes.windows = world.windows_nodes().await.ok().map(<[_]>::to_vec);
-    }
-    for class in pods.iter().filter_map(|pod| pod.object.spec.as_ref()?.runtime_class_name.as_deref()) {
-        let read = world.runtime_class(Some(class)).await;
-        if read.is_ok_and(|found| found.flatten().as_ref().and_then(hyper_v).is_some()) {
-            nodes.hyper_v.insert(class.to_owned());
-        }
-    }
-    nodes.add(world, pods.iter().copied()).await;
-    nodes
-}
-
 /// The step: whether the contents in an existing pod match its credential specs.
 async fn contents(world: &World, of: &ClusterPod) -> Check {
     if of.admission.asks_tickets_of().next().is_some() {
@@ -277,32 +242,33 @@ async fn contents(world: &World, of: &ClusterPod) -> Check {
             SpecFact::Missing | SpecFact::Unusable => {}
         }
     }
-    let outdated = |text: &str| Diagnostic::new(&rules::CONTENTS_OUTDATED, text).fixed(of.created_again());
     let unread = unread.as_ref().and_then(|denial| world.lacking(denial, ""));
-    let result = match (ContentsState::of(pod, &contents), unread) {
+    let (rule, text, fix) = match (ContentsState::of(pod, &contents), unread) {
         (ContentsState::Unmatched, Some((cause, remedy))) => return because(ADMISSION, cause, remedy),
-        (ContentsState::NoGmsa, _) => Err(Diagnostic::new(&rules::NO_CREDENTIAL_SPEC, "the pod does not use GMSA")),
-        (ContentsState::UpToDate, _) => Ok("the pod carries the contents of its credential spec".to_owned()),
+        (ContentsState::UpToDate, _) => {
+            return Check::pass(ADMISSION, "the pod carries the contents of its credential spec");
+        }
+        (ContentsState::NoGmsa, _) => (&rules::NO_CREDENTIAL_SPEC, "the pod does not use GMSA", None),
         (ContentsState::WithoutContents, _) => {
-            let text = "the pod names a credential spec and carries no contents: the webhook did not review it";
             // Without the right to read configurations a missing webhook goes unnoticed.
             let again = if world.webhooks().await.is_err() {
                 " If that one has no contents either, no webhook reviews it: ask a cluster administrator to run `kubectl gmsa doctor`."
             } else {
                 ""
             };
-            let fix = of.created_again().map(|fix| fix + again);
-            Err(Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).fixed(fix))
+            let text = "the pod names a credential spec and carries no contents: the webhook did not review it";
+            (&rules::NAME_WITHOUT_CONTENTS, text, of.created_again().map(|fix| fix + again))
         }
         (ContentsState::Outdated, _) => {
-            Err(outdated("the pod carries other contents than its credential spec has now"))
+            let text = "the pod carries other contents than its credential spec has now";
+            (&rules::CONTENTS_OUTDATED, text, of.created_again())
         }
         (ContentsState::Unmatched, None) => {
             let text = "the pod carries contents, and there is no credential spec to compare them with";
-            Err(outdated(text).with_fix(FIX_UNMATCHED))
+            (&rules::CONTENTS_OUTDATED, text, Some(FIX_UNMATCHED.to_owned()))
         }
     };
-    Check { about: ADMISSION, result }
+    Check::found(ADMISSION, Diagnostic::new(rule, text).fixed(fix))
 }
 
 /// The finding that the API server would refuse the pods: only the validating webhook reviews them, not the mutating one.
@@ -313,7 +279,7 @@ async fn unreviewed_template(world: &World, workload: &WorkloadTree) -> Option<C
     let webhooks = world.webhooks().await.ok()?;
     let namespace = world.namespace(&workload.namespace).await.ok()??.metadata.labels.unwrap_or_default();
     let reviewed = Reviewed::of(webhooks, &namespace, &labels(&workload.template.json));
-    if reviewed.mutates || reviewed.webhooks().next().is_none() {
+    if reviewed.webhooks != [Webhook::Validate] {
         return None;
     }
     let found = reviewed.problem()?;

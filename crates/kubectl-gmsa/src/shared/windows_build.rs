@@ -61,9 +61,13 @@ impl Build {
         if key == LABEL {
             return Self::of_label(value);
         }
-        let release =
-            || RELEASES.iter().find(|(name, _)| name.strip_prefix("ltsc").is_some_and(|year| value.ends_with(year)));
-        VERSION_LABELS.contains(&key).then(release).flatten().map(|(_, build)| Self(*build))
+        let mut years = Self::years().filter(|_| VERSION_LABELS.contains(&key));
+        years.find(|(year, _)| value.ends_with(year)).map(|(_, build)| build)
+    }
+
+    /// The years of the long-term releases, with their builds.
+    fn years() -> impl Iterator<Item = (&'static str, Self)> {
+        RELEASES.iter().filter_map(|(name, build)| Some((name.strip_prefix("ltsc")?, Self(*build))))
     }
 
     /// The value of the same label for nodes of this build. `value` shows its format.
@@ -71,11 +75,7 @@ impl Build {
         if key == LABEL {
             return Some(self.to_string());
         }
-        let year = RELEASES
-            .iter()
-            .find(|(name, build)| name.starts_with("ltsc") && *build == self.0)?
-            .0
-            .strip_prefix("ltsc")?;
+        let (year, _) = Self::years().find(|(_, build)| *build == self)?;
         Some(format!("{}{year}", value.trim_end_matches(|c: char| c.is_ascii_digit())))
     }
 

@@ -34,7 +34,7 @@ the last says in `more` how many are left out |
 `text` says what is no fault or not known |
 | `plugin`, `webhook` | `version` | their versions; `webhook` is a list, of two during a rollout; `unknown` says why it is empty |
 
-`credspec new`, `grant` and `check --patched` print manifests, as YAML.
+`credspec new` and `grant` print manifests, as YAML.
 ";
 
 /// Compares the page with what it must hold, or writes it.

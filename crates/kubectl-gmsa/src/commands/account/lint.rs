@@ -174,7 +174,7 @@ impl Linted {
 /// The credential spec from a file, or from the cluster if there is no such file.
 fn credential_spec(asked: &Path, connection: &Connection) -> anyhow::Result<Value> {
     if asked == Path::new(input::STDIN) || asked.exists() {
-        let Manifests { documents, .. } = input::manifests(&[asked.to_owned()]);
+        let Manifests { documents, .. } = input::manifests(&[asked.to_owned()], "account lint --credspec -", None);
         let mut specs: Vec<&Document> = documents.iter().filter(|document| is_credential_spec(document)).collect();
         let (Some(spec), None) = (specs.pop(), specs.pop()) else {
             bail!("expected one credential spec in {}", asked.display())

@@ -13,11 +13,14 @@ use gmsa_core::{
         workload::PodNames,
     },
     diagnostic::{Diagnostic, Severity},
-    pointer::{dotted, escape},
+    pointer::dotted,
 };
 use serde_json::Value;
 
-use super::{context::CheckContext, template::CheckedPod};
+use super::{
+    context::CheckContext,
+    template::{CheckedPod, annotation},
+};
 use crate::shared::{
     rules,
     webhook::{gives_hostnames, is_true},
@@ -59,9 +62,8 @@ fn runtime_annotations(checked: &CheckedPod<'_>) -> Vec<Diagnostic> {
         let switch =
             SWITCHES.iter().find(|(name, _)| key == name).filter(|_| is_true(value)).map(|(_, effect)| *effect);
         let effect = switch.or_else(|| RUNTIMES.contains(&key.as_str()).then_some("another runtime runs the pod"))?;
-        let at = format!("/metadata/annotations/{}", escape(key));
         let message = format!("where containerd takes the annotation {key}, {effect}");
-        Some(checked.finding(&rules::RUNTIME_ANNOTATION, &at, message).with_fix("remove the annotation"))
+        Some(checked.finding(&rules::RUNTIME_ANNOTATION, &annotation(key), message).with_fix("remove the annotation"))
     };
     annotations.filter_map(finding).collect()
 }
@@ -77,7 +79,7 @@ async fn alike(checked: &CheckedPod<'_>, pod: &Pod, context: &CheckContext) -> O
 
 /// The finding that the webhook ignores the annotation for a random host name.
 fn ignored(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
-    let annotation = format!("/metadata/annotations/{}", escape(RANDOM_HOSTNAME));
+    let annotation = annotation(RANDOM_HOSTNAME);
     let finding = |message: String| checked.finding(&rules::IGNORED_FIELD, &annotation, message);
     let is_numbered = |replicas: Replicas<'_>| replicas.kind.pod_names() == PodNames::Numbered;
     let found = match (checked.text(&annotation), checked.of_workload(&annotation)) {

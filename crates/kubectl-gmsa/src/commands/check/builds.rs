@@ -7,7 +7,7 @@ use gmsa_core::{
     admission::pod::{Pod, Slot, VERSION_LABELS},
     credspec::placeholder::is_placeholder,
     diagnostic::{Diagnostic, Severity},
-    node_affinity::{LabelValue, Node, NodeAffinity},
+    node_affinity::{LabelValue, Node},
     pointer::escape,
     quote::{VALUE, quoted},
 };
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::shared::{
     rules,
-    walk::placement::NodeRequirements,
+    walk::nodes::NodeRequirements,
     windows_build::{Build, LABEL, built_containers, hyper_v},
 };
 
@@ -32,10 +32,10 @@ struct Image {
 /// The findings on the images of a Windows pod.
 pub(super) async fn findings(
     checked: &CheckedPod<'_>,
-    pod: &Pod,
     class: Option<&Value>,
     context: &CheckContext,
 ) -> Vec<Diagnostic> {
+    let Some(pod) = checked.pod.pod() else { return Vec::new() };
     // A Hyper-V isolated container does not depend on the build of the node.
     if pod.is_linux() || !pod.uses_gmsa() || class.and_then(hyper_v).is_some() {
         return Vec::new();
@@ -48,14 +48,17 @@ pub(super) async fn findings(
         return vec![found];
     }
     let required = NodeRequirements::of(checked.pod.root().below("spec").json);
-    if let Some(selected) = selected(checked, class, &required.affinity) {
-        return images.iter().filter_map(|image| on_selected(checked, image, &selected)).collect();
+    let required = class.into_iter().fold(required, NodeRequirements::with_class);
+    if let Some(selected) = selected(&required) {
+        let by_class = class.and_then(|class| class.pointer("/scheduling/nodeSelector")?.get(LABEL));
+        let by = if by_class.is_some() { "its runtime class" } else { "the pod" };
+        return images.iter().filter_map(|image| misfit(checked, image, &selected, Some((by, &required)))).collect();
     }
     if pod.pins_build() && class.is_none() {
         return Vec::new();
     }
     let Some(nodes) = context.node_builds(&required).await else { return vec![not_selected(checked, &images)] };
-    let mut found: Vec<Diagnostic> = images.iter().filter_map(|image| on_any(checked, image, &nodes)).collect();
+    let mut found: Vec<Diagnostic> = images.iter().filter_map(|image| misfit(checked, image, &nodes, None)).collect();
     if has_unknown && found.is_empty() && nodes.len() > 1 {
         found.push(not_selected(checked, &images));
     }
@@ -87,60 +90,21 @@ fn images(checked: &CheckedPod<'_>, pod: &Pod) -> (Vec<Image>, bool) {
     (all.into_iter().flatten().collect(), has_unknown)
 }
 
-/// The selection of node builds for a pod.
-struct Selected<'p> {
-    /// The pod, or its runtime class for it.
-    by: &'static str,
-    builds: BTreeSet<Build>,
-    /// The label, and its value; `None` for another label than [`LABEL`] in an affinity.
-    label: Option<(&'p str, &'p str)>,
+/// The labels that give the build of a node.
+fn build_labels() -> impl Iterator<Item = &'static str> {
+    std::iter::once(LABEL).chain(VERSION_LABELS)
 }
 
-fn selected<'p>(checked: &'p CheckedPod<'_>, class: Option<&Value>, affinity: &NodeAffinity) -> Option<Selected<'p>> {
-    let by_class = class.and_then(|class| class.pointer("/scheduling/nodeSelector")?.get(LABEL)?.as_str());
-    if let Some(build) = by_class.and_then(Build::of_label) {
-        return Some(Selected { by: "its runtime class", builds: [build].into(), label: Some((LABEL, "")) });
-    }
-    let by = "the pod";
-    let selector = checked.pod.json.pointer("/spec/nodeSelector").and_then(Value::as_object);
-    let by_selector = selector.into_iter().flatten().find_map(|(key, value)| {
-        let label @ (key, value) = (&**key, value.as_str()?);
-        Some(Selected { by, builds: [Build::of_node_label(key, value)?].into(), label: Some(label) })
-    });
-    by_selector.or_else(|| {
-        let (has_label, builds) = by_affinity(affinity)?;
-        Some(Selected { by, builds, label: has_label.then_some((LABEL, "")) })
-    })
-}
-
-fn on_selected(
-    checked: &CheckedPod<'_>,
-    image: &Image,
-    Selected { by, builds, label }: &Selected<'_>,
-) -> Option<Diagnostic> {
-    let (Image { container, build, .. }, unfit) = (image, unfit(image, builds)?);
-    let text = format!("{by} selects nodes of {unfit}, which do not run the image of {container}, of {build}");
-    let fix = match label {
-        Some((LABEL, _)) => selector(&build.nodes().collect::<Vec<_>>()),
-        // A second selector would have no effect.
-        Some((key, value)) => relabelled(key, value, *build),
-        None => None,
-    };
-    Some(warning(checked, &image.at, text, fix))
-}
-
-/// The node builds that the affinity of the pod allows, and whether they come from [`LABEL`]; `None` if it allows a build that it does not
-/// name.
-fn by_affinity(affinity: &NodeAffinity) -> Option<(bool, BTreeSet<Build>)> {
-    if affinity.allows(&OfVersion { key: None, value: "a version that it does not name" }) {
+/// The node builds that the labels allow; `None` if they allow a build that they do not name.
+fn selected(required: &NodeRequirements) -> Option<BTreeSet<Build>> {
+    if required.allow(&OfVersion { key: None, value: "a version that it does not name" }) {
         return None;
     }
-    let mut builds = BTreeSet::new();
-    for key in std::iter::once(LABEL).chain(VERSION_LABELS) {
-        let allowed = affinity.values(key).filter(|value| affinity.allows(&OfVersion { key: Some(key), value }));
-        builds.extend(allowed.filter_map(|value| Build::of_node_label(key, value)));
-    }
-    (!builds.is_empty()).then(|| (affinity.values(LABEL).next().is_some(), builds))
+    let of_label = |key| {
+        let allowed = required.values(key).filter(move |value| required.allow(&OfVersion { key: Some(key), value }));
+        allowed.filter_map(move |value| Build::of_node_label(key, value))
+    };
+    Some(build_labels().flat_map(of_label).collect()).filter(|builds: &BTreeSet<_>| !builds.is_empty())
 }
 
 /// A simulated Windows node: one known label has the version, or all version labels have this value.
@@ -160,31 +124,40 @@ impl Node for OfVersion<'_> {
     }
 }
 
-/// The same label for nodes that run the image.
-fn relabelled(key: &str, value: &str, image: Build) -> Option<String> {
-    let value = image.nodes().find_map(|node| node.label_value(key, value))?;
-    Some(format!("spec:\n  nodeSelector: {{{key}: {value}}}"))
-}
-
-fn on_any(checked: &CheckedPod<'_>, image: &Image, nodes: &BTreeSet<Build>) -> Option<Diagnostic> {
-    let unfit = unfit(image, nodes)?;
-    let fit: Vec<Build> = nodes.iter().copied().filter(|node| node.runs(image.build)).collect();
-    let message = if fit.is_empty() {
-        let Image { container, build, .. } = image;
-        format!("no node that the pod may land on runs the image of {container}, of {build}: they are of {unfit}")
-    } else {
-        format!(
-            "the pod may land on a node of {unfit}, which does not run the image of {}, of {}",
-            image.container, image.build
-        )
+/// The finding on an image that not all nodes of these builds run: the nodes that `by` selects, or else those of the cluster.
+fn misfit(
+    checked: &CheckedPod<'_>,
+    Image { at, container, build }: &Image,
+    nodes: &BTreeSet<Build>,
+    by: Option<(&str, &NodeRequirements)>,
+) -> Option<Diagnostic> {
+    let (fit, unfit): (Vec<Build>, Vec<Build>) = nodes.iter().partition(|node| node.runs(*build));
+    let unfit = Some(unfit).filter(|unfit| !unfit.is_empty()).map(|unfit| listed(&unfit))?;
+    let image = format!("the image of {container}, of {build}");
+    let (message, fix) = match by {
+        Some((by, required)) => {
+            (format!("{by} selects nodes of {unfit}, which do not run {image}"), selected_instead(required, *build))
+        }
+        None if fit.is_empty() => (format!("no node that the pod may land on runs {image}: they are of {unfit}"), None),
+        None => (format!("the pod may land on a node of {unfit}, which does not run {image}"), selector(&fit)),
     };
-    Some(warning(checked, &image.at, message, selector(&fit)))
+    Some(warning(checked, at, message, fix))
 }
 
-/// The builds that cannot run an image, as a list; `None` if all can.
-fn unfit(image: &Image, nodes: &BTreeSet<Build>) -> Option<String> {
-    let unfit: Vec<String> = nodes.iter().filter(|node| !node.runs(image.build)).map(Build::to_string).collect();
-    (!unfit.is_empty()).then(|| unfit.join(", "))
+/// The same label for nodes that run the image: a second selector would have no effect.
+fn selected_instead(required: &NodeRequirements, image: Build) -> Option<String> {
+    match build_labels().find(|key| required.values(key).next().is_some())? {
+        LABEL => selector(&image.nodes().collect::<Vec<_>>()),
+        key => {
+            let value = required.label(key)?;
+            let value = image.nodes().find_map(|node| node.label_value(key, value))?;
+            Some(format!("spec:\n  nodeSelector: {{{key}: {value}}}"))
+        }
+    }
+}
+
+fn listed(builds: &[Build]) -> String {
+    builds.iter().map(Build::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn warning(checked: &CheckedPod<'_>, at: &str, message: String, fix: Option<String>) -> Diagnostic {
@@ -204,13 +177,10 @@ fn selector(fit: &[Build]) -> Option<String> {
     match fit {
         [] => None,
         [one] => Some(format!("spec:\n  nodeSelector: {{{LABEL}: {one}}}")),
-        several => {
-            let builds: Vec<String> = several.iter().map(Build::to_string).collect();
-            Some(format!(
-                "spec:\n  affinity:\n    nodeAffinity:\n      requiredDuringSchedulingIgnoredDuringExecution:\n        \
+        several => Some(format!(
+            "spec:\n  affinity:\n    nodeAffinity:\n      requiredDuringSchedulingIgnoredDuringExecution:\n        \
                  nodeSelectorTerms:\n        - matchExpressions:\n          - {{key: {LABEL}, operator: In, values: [{}]}}",
-                builds.join(", ")
-            ))
-        }
+            listed(several)
+        )),
     }
 }

@@ -21,9 +21,9 @@ use crate::shared::{
     output::{Report, first_five},
     rules,
     unread::Read,
-    walk::placement::NodeRequirements,
+    walk::nodes::{Labelled, NodeRequirements, build},
     webhook::{replica, silent},
-    windows_build::{Build, LABEL},
+    windows_build::Build,
     world::World,
 };
 use gmsa_cluster::{
@@ -78,8 +78,9 @@ impl CheckContext {
         documents: &[Document],
         report: &mut Report,
     ) -> Self {
-        let state =
-            options.state.as_ref().map(|path| input::manifests_of(std::slice::from_ref(path), options.max_size));
+        let read =
+            |path| input::manifests(std::slice::from_ref(path), "check -f FILE --state -", Some(options.max_size));
+        let state = options.state.as_ref().map(read);
         report.findings.extend(state.iter().flat_map(|state| state.problems.clone()));
         let facts_of = state.as_ref().map_or(documents, |state| &state.documents);
         let mut world = cluster.unwrap_or_else(|| {
@@ -108,7 +109,9 @@ impl CheckContext {
         // Read first, because failed reads are reported in this order.
         let webhooks = self.read(self.world.webhooks().await, "the configurations of the webhooks");
         let found = self.read(self.world.namespace(namespace).await, &format!("namespace {namespace}"));
-        let (Ok(webhooks), Ok(found)) = (webhooks, found) else { return Reviewed::UNSURE };
+        let (Ok(webhooks), Ok(found)) = (webhooks, found) else {
+            return Reviewed { is_unsure: true, ..Reviewed::ASSUMED };
+        };
         let in_files = || self.world.files.get(&format!("namespaces/{namespace}")).map(admission::labels);
         let labels = found.map(|found| found.metadata.labels.unwrap_or_default()).or_else(in_files);
         let mut labels = labels.unwrap_or_default();
@@ -126,8 +129,7 @@ impl CheckContext {
     /// The builds of the Windows nodes of the cluster that a pod may land on, if known.
     pub(super) async fn node_builds(&self, required: &NodeRequirements) -> Option<BTreeSet<Build>> {
         let nodes = self.read(self.world.windows_nodes().await, "the builds of the nodes").ok()?;
-        let nodes = nodes.iter().filter(|node| required.allow(node));
-        Some(nodes.filter_map(|node| Build::of_label(node.metadata.labels.as_ref()?.get(LABEL)?)).collect())
+        Some(nodes.iter().filter(|node| required.allow(&Labelled(node))).filter_map(build).collect())
     }
 
     /// Whether a replica of the cluster's webhook has this property, as far as is known.

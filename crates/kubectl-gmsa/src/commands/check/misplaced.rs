@@ -5,20 +5,20 @@
 
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
-    admission::pod::{Pod, RANDOM_HOSTNAME, Slot, SlotKind},
+    admission::pod::{RANDOM_HOSTNAME, Slot, SlotKind},
     credspec::{
         PLURAL, Verb, is_dns_subdomain,
         lint::suggest_name,
         placeholder::is_token,
         services::{self, Services},
     },
-    diagnostic::{Diagnostic, Rule, Severity},
-    pointer::{dotted, escape},
+    diagnostic::{Diagnostic, Severity},
+    pointer::dotted,
     quote::{NAME as QUOTED, quoted},
 };
 use serde_json::Value;
 
-use super::template::{CheckedPod, Owner, walk};
+use super::template::{self, CheckedPod, Owner, walk};
 use crate::shared::{
     annotations,
     rules::{self, instead_of},
@@ -31,9 +31,6 @@ const OPTIONS: &str = "/securityContext/windowsOptions";
 const NO_VALUE: &str =
     "the field has no value, so no credential spec is used: a template renders this where its value is missing";
 
-/// Parts of policies that set fields: of Kyverno, of Gatekeeper, and of the API server. Other parts are patterns.
-const MUTATIONS: [&str; 3] = ["/mutate/", "/parameters/assign/", "/mutations/"];
-
 /// The most findings on one object.
 const MAX_FOUND: usize = 100;
 
@@ -42,6 +39,14 @@ const OLD_ANNOTATIONS: [(&str, &str); 2] = [
     ("alpha.windows.kubernetes.io/gmsa-credential-spec-name", NAME),
     ("alpha.windows.kubernetes.io/gmsa-credential-spec", CONTENTS),
 ];
+
+/// A key of an object, with its place in the document and its value.
+#[derive(Clone, Copy)]
+struct Key<'k> {
+    at: &'k str,
+    key: &'k str,
+    value: &'k Value,
+}
 
 /// The intended field or annotation of a key.
 #[derive(Clone, Copy)]
@@ -60,8 +65,12 @@ pub(super) fn findings(
     pods: &[CheckedPod<'_>],
     namespace: &str,
 ) -> Vec<Diagnostic> {
-    let owner = Owner::of(object, 0).filter(|owner| !owner.is_record() && !owner.is_controlled());
-    let others = owner.map(|owner| OtherObject::of(document, owner, namespace));
+    let owner = Owner::of(object).filter(|owner| owner.is_searched() && !owner.is_controlled());
+    let others = owner.map(|owner| {
+        let namespace = owner.text("/metadata/namespace").unwrap_or(namespace);
+        let title = format!("{} {namespace}/{}", owner.kind, owner.text("/metadata/name").unwrap_or_default());
+        OtherObject { document, title, right: owner.pod().map(|pod| dotted(&format!("{pod}/spec{OPTIONS}/{NAME}"))) }
+    });
     let is_pod = pods.iter().any(|pod| pod.root.is_empty());
     let mut found = Vec::new();
     walk(object, &mut String::new(), &mut |at, key, value| {
@@ -80,10 +89,10 @@ pub(super) fn findings(
         };
         let pod = pods.iter().find(|pod| at.strip_prefix(&*pod.root).is_some_and(|rest| rest.starts_with('/')));
         if let Some(checked) = pod {
-            found.extend(checked.pod.pod().and_then(|pod| in_pod(checked, pod, (at, key), value, meant)));
+            found.extend(in_pod(checked, &Key { at, key, value }, meant));
             return false;
         }
-        found.extend(others.as_ref().and_then(|object| object.finding((at, key), value, meant)));
+        found.extend(others.as_ref().and_then(|object| object.finding(&Key { at, key, value }, meant)));
         // A schema has an object in the place of the field.
         value.is_object()
     });
@@ -140,15 +149,10 @@ fn field(key: &str) -> Option<&'static str> {
 }
 
 /// The finding within a pod, or the workload that creates it.
-fn in_pod(
-    checked: &CheckedPod<'_>,
-    pod: &Pod,
-    (at, key): (&str, &str),
-    value: &Value,
-    meant: Meant<'_>,
-) -> Option<Diagnostic> {
+fn in_pod(checked: &CheckedPod<'_>, found: &Key<'_>, meant: Meant<'_>) -> Option<Diagnostic> {
+    let (pod, Key { at, value, .. }) = (checked.pod.pod()?, *found);
     let (field, replaced) = match meant {
-        Meant::Annotation(own) => return annotation(checked, pod, (at, key), value, own),
+        Meant::Annotation(own) => return annotation(checked, found, own),
         Meant::Field(field) => (field, None),
         Meant::OldAnnotation(field, container) => (field, Some(container)),
     };
@@ -156,7 +160,7 @@ fn in_pod(
     if field == NAME && value.is_null() {
         return Some(finding(NO_VALUE).with_severity(Severity::Warning).with_fix(format!("{field}: NAME")));
     }
-    if checked.is_slot_field(at, field) {
+    if pod.slots().any(|slot| checked.place(&format!("{}/{field}", slot.pointer())) == at) {
         return None;
     }
     // A name in a misplaced field for contents is that of a credential spec.
@@ -181,13 +185,8 @@ fn in_pod(
 }
 
 /// The finding on an annotation or a label that is misspelt, or that nothing reads where it is: on a Deployment, not on its pod template.
-fn annotation(
-    checked: &CheckedPod<'_>,
-    pod: &Pod,
-    (at, key): (&str, &str),
-    value: &Value,
-    own: &'static str,
-) -> Option<Diagnostic> {
+fn annotation(checked: &CheckedPod<'_>, &Key { at, key, value }: &Key<'_>, own: &str) -> Option<Diagnostic> {
+    let pod = checked.pod.pod()?;
     let text = value.as_str().unwrap_or("NAME");
     if own == services::ANNOTATION {
         let message = format!("nothing reads this: a credential spec has the annotation {own}, a pod does not");
@@ -198,7 +197,7 @@ fn annotation(
     }
     let is_asked = || pod.asks().any(|(verb, _)| verb.product().annotation == own);
     let is_set = if own == RANDOM_HOSTNAME { pod.asks_for_random_hostname() } else { is_asked() };
-    let right = checked.place(&format!("/metadata/annotations/{}", escape(own)));
+    let right = checked.place(&template::annotation(own));
     // `hostnames` reports the annotation for a random host name where it is spelt right.
     if key == RANDOM_HOSTNAME || is_set || at == right || value.is_object() || value.is_array() {
         return None;
@@ -213,41 +212,28 @@ struct OtherObject<'d> {
     document: &'d Document,
     /// Its name in reports.
     title: String,
-    is_policy: bool,
     /// The place of the field, in a kind of Kubernetes.
     right: Option<String>,
 }
 
-impl<'d> OtherObject<'d> {
-    fn of(document: &'d Document, owner: Owner<'_>, namespace: &str) -> Self {
-        let namespace = owner.text("/metadata/namespace").unwrap_or(namespace);
-        let pod = if owner.is_pod() { Some("") } else { owner.template() };
-        Self {
-            document,
-            title: format!("{} {namespace}/{}", owner.kind, owner.text("/metadata/name").unwrap_or_default()),
-            is_policy: owner.is_policy(),
-            right: pod.map(|pod| dotted(&format!("{pod}/spec{OPTIONS}/{NAME}"))),
-        }
-    }
-
+impl OtherObject<'_> {
     /// The finding on a name for pods that another program creates. Elsewhere, a misspelt field may be a field of that program.
-    fn finding(&self, (at, key): (&str, &str), value: &Value, meant: Meant<'_>) -> Option<Diagnostic> {
-        // An anchor of Kyverno, `+(KEY)`, is around a key.
-        let key = key.strip_suffix(')').and_then(|key| key.split_once('(')).map_or(key, |(_, key)| key);
+    fn finding(&self, &Key { at, key, value }: &Key<'_>, meant: Meant<'_>) -> Option<Diagnostic> {
         let own = match meant {
             Meant::Field(_) if key == NAME || parent(at) == "windowsOptions" => NAME,
             Meant::Annotation(own) if Verb::ALL.iter().any(|verb| verb.product().annotation == own) => own,
             _ => return None,
         };
-        let name = value.as_str().unwrap_or_default();
-        let is_set = !self.is_policy || MUTATIONS.iter().any(|part| at.contains(part)) && !name.contains("{{");
-        if value.is_object() || !is_set {
-            return None;
-        }
-        let (rule, message, fix) = self.judge((own, key), value);
-        let found = Diagnostic { object: self.title.clone(), field: dotted(at), fix, ..Diagnostic::new(rule, message) };
-        let severity = if value.is_null() { Severity::Warning } else { rule.severity };
-        Some(found.with_severity(severity).at(self.document.location_of(at)))
+        let found = match value {
+            Value::Object(_) => return None,
+            Value::Null => {
+                let found = Diagnostic::new(&rules::IGNORED_FIELD, NO_VALUE).with_severity(Severity::Warning);
+                found.with_fix(format!("{own}: NAME"))
+            }
+            Value::String(name) => self.named((own, key), name),
+            _ => Diagnostic::new(&rules::INVALID_SPEC_NAME, "the API server would refuse the pod: expected a string"),
+        };
+        Some(Diagnostic { object: self.title.clone(), field: dotted(at), ..found }.at(self.document.location_of(at)))
     }
 
     /// The findings on annotations that are a text of YAML, as operators made with Ansible take them.
@@ -255,40 +241,32 @@ impl<'d> OtherObject<'d> {
         let text = text.as_str().filter(|text| text.contains("gmsa"));
         let all: Value = text.and_then(|text| serde_saphyr::from_str(text).ok()).unwrap_or_default();
         let finding = |(key, value): (&String, &Value)| {
-            self.finding((at, key), value, Meant::Annotation(annotations::meant(key)?))
+            self.finding(&Key { at, key, value }, Meant::Annotation(annotations::meant(key)?))
         };
         all.as_object().into_iter().flatten().filter_map(finding).collect()
     }
 
-    /// The finding's rule, message and fix. `own` is what `key` means.
-    fn judge(&self, (own, key): (&str, &str), value: &Value) -> (&'static Rule, String, Option<String>) {
-        let named = |name: &str| Some(format!("{own}: {name}"));
-        let Some(name) = value.as_str() else {
-            return if value.is_null() {
-                (&rules::IGNORED_FIELD, NO_VALUE.to_owned(), named("NAME"))
-            } else {
-                (&rules::INVALID_SPEC_NAME, "the API server would refuse the pod: expected a string".to_owned(), None)
-            };
-        };
+    /// The finding on a name in the field or annotation `key`, by which `own` is meant.
+    fn named(&self, (own, key): (&str, &str), name: &str) -> Diagnostic {
         if let Some(right) = self.right.as_ref().filter(|_| own == NAME) {
-            return (&rules::IGNORED_FIELD, format!("Kubernetes ignores this field: its place is {right}"), None);
+            let message = format!("Kubernetes ignores this field: its place is {right}");
+            return Diagnostic::new(&rules::IGNORED_FIELD, message);
         }
         if key != own {
-            return (&rules::IGNORED_FIELD, format!("this field is ignored: {own} is meant"), named(name));
+            let found = Diagnostic::new(&rules::IGNORED_FIELD, format!("this field is ignored: {own} is meant"));
+            return found.with_fix(format!("{own}: {name}"));
         }
-        let fix = || match own {
-            NAME => instead_of(name).in_manifest(),
-            _ => named(&suggest_name(name)),
-        };
-        if is_token(name) {
-            (&rules::PLACEHOLDER, format!("{name:?} is still a placeholder"), fix())
+        let found = if is_token(name) {
+            Diagnostic::new(&rules::PLACEHOLDER, format!("{name:?} is still a placeholder"))
         } else if is_dns_subdomain(name) {
             let message = format!("credential spec {name}, for pods that an operator makes: they are not in this file");
-            (&rules::OPERATOR_PODS, message, None)
+            return Diagnostic::new(&rules::OPERATOR_PODS, message);
         } else {
             let message = format!("{} is not a lower-case DNS subdomain", quoted(name, QUOTED));
-            (&rules::INVALID_SPEC_NAME, message, fix())
-        }
+            Diagnostic::new(&rules::INVALID_SPEC_NAME, message)
+        };
+        let annotation = || Some(format!("{own}: {}", suggest_name(name)));
+        found.fixed(if own == NAME { instead_of(name).in_manifest() } else { annotation() })
     }
 }
 
@@ -301,7 +279,7 @@ pub(super) fn misspelt(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
     // A line break would begin a field of its own.
     let value = checked.text(&format!("/spec/{field}")).filter(|value| !value.contains(char::is_control));
     let fix = value.map_or_else(|| format!("name it {field}"), |value| format!("{field}: {value}"));
-    Some(checked.finding(&rules::IGNORED_FIELD, &misspelling.pointer(), message).with_fix(fix))
+    Some(checked.finding(&rules::IGNORED_FIELD, &misspelling.pointer, message).with_fix(fix))
 }
 
 /// The finding on `os: linux` beside `windowsOptions`, which the API server refuses (`ValidatePodSpec` of kube-apiserver).

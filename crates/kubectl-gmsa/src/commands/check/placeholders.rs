@@ -5,31 +5,23 @@ use gmsa_core::{
         Denial, SlotDenial,
         pod::{Pod, Slot},
     },
-    credspec::placeholder::{is_placeholder, is_token},
+    credspec::{
+        Verb,
+        placeholder::{is_placeholder, is_token},
+    },
     diagnostic::Diagnostic,
     pointer::dotted,
 };
 
-use super::template::CheckedPod;
+use super::template::{CheckedPod, annotation};
 use crate::shared::{
     output::first_five,
     rules::{self, instead_of},
 };
 
-/// The place of the annotation that asks for tickets.
-pub(super) const TICKETS: &str = "/metadata/annotations/gmsa-webhook~1tickets";
-
-/// The place of the annotation that asks for a keytab.
-pub(super) const KEYTAB: &str = "/metadata/annotations/gmsa-webhook~1keytab";
-
-/// The fields outside the slots that are searched for placeholders.
-const FIELDS: [&str; 5] = [
-    "/spec/serviceAccountName",
-    "/spec/runtimeClassName",
-    "/spec/hostname",
-    "/spec/nodeSelector/kubernetes.io~1os",
-    TICKETS,
-];
+/// The fields outside the slots that are searched for placeholders, besides the annotations.
+const FIELDS: [&str; 4] =
+    ["/spec/serviceAccountName", "/spec/runtimeClassName", "/spec/hostname", "/spec/nodeSelector/kubernetes.io~1os"];
 
 /// The placeholders of a pod.
 pub(super) struct Placeholders {
@@ -51,7 +43,9 @@ impl Placeholders {
             let image = slot.kind.field().map(|list| format!("/spec/{list}/{}/image", slot.index));
             found.extend(image.and_then(|at| token(checked, at)));
         }
-        found.extend(FIELDS.into_iter().filter_map(|at| token(checked, at.to_owned())));
+        let annotations = Verb::ALL.map(|verb| annotation(verb.product().annotation));
+        let fields = FIELDS.into_iter().map(str::to_owned).chain(annotations);
+        found.extend(fields.filter_map(|at| token(checked, at)));
         Self { found }
     }
 

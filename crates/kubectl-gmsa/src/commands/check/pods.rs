@@ -1,56 +1,37 @@
 //! The findings on one pod, or one pod template, of a manifest.
 
-use serde_json::Value;
-
 use super::{
-    advice, builds, context::CheckContext, misplaced, placeholders::Placeholders, template::CheckedPod, tickets,
+    advice, builds,
+    context::CheckContext,
+    decided::{Decided, UNCHECKED, refused, reported_rule},
+    misplaced,
+    placeholders::Placeholders,
+    template::CheckedPod,
+    tickets,
 };
 use crate::shared::{
     admission::{Reviewed, WrongType, labels},
-    names,
-    output::Report,
-    rules::{self, Fix, Names},
-    walk::ending_namespace,
+    output::{Report, ReportRow},
+    rules,
+    walk::decision::{ending_namespace, missing_account, missing_class},
     windows_build::hyper_v,
-    world::{Admission, is_unchecked},
+    world::Admission,
 };
 use gmsa_core::{
     admission::{
-        Denial, SlotDenial,
-        pod::{Pod, Slot, SlotKind, SlotRef},
+        Denial, SlotDenial, Webhook,
+        pod::{Slot, SlotKind, SlotRef},
     },
-    diagnostic::{Diagnostic, Rule, Severity},
+    diagnostic::{Diagnostic, Severity},
 };
 
-/// A pod, and what the webhooks decide about it.
-pub(super) struct Decided<'p> {
-    pub checked: &'p CheckedPod<'p>,
-    pub pod: &'p Pod,
-    pub context: &'p CheckContext,
-    pub denials: Vec<SlotDenial>,
-    pub reviewed: Reviewed,
-    /// Whether its namespace is being deleted.
-    is_ending: bool,
-    pub placeholders: Placeholders,
-}
-
-/// Checks a pod. If the pod is the whole document and asks for no tickets, returns it as the API server would store it.
-pub(super) async fn check(
-    checked: &CheckedPod<'_>,
-    context: &CheckContext,
-    report: &mut Report,
-) -> anyhow::Result<Option<Value>> {
-    let review = match checked.pod.review() {
-        Ok(review) => review,
-        Err(wrong) => {
-            report.findings.push(not_a_pod(checked, &wrong));
-            return Ok(None);
-        }
-    };
-    let Some(pod) = &review.object else { return Ok(None) };
+/// Checks a pod.
+pub(super) async fn check(checked: &CheckedPod<'_>, context: &CheckContext, report: &mut Report) -> anyhow::Result<()> {
+    report.findings.extend(checked.pod.review().err().map(|wrong| not_a_pod(checked, &wrong)));
+    let Some(pod) = checked.pod.pod() else { return Ok(()) };
     let asked = tickets::asked(pod);
     if !pod.uses_gmsa() && !pod.has_too_many_slots() && asked.is_empty() {
-        return Ok(None);
+        return Ok(());
     }
     report.findings.extend(misplaced::misspelt(checked));
     report.findings.extend(misplaced::linux_with_options(checked));
@@ -58,7 +39,7 @@ pub(super) async fn check(
     // A pod that exists was created while the webhook answered.
     reviewed.silent.take_if(|_| checked.exists());
     let ending = ending_namespace(&context.world, &checked.namespace).await;
-    let Admission { stored, denials, .. } = context.world.admit(&checked.pod, &reviewed).await?;
+    let Admission { denials, .. } = context.world.admit(&checked.pod, &reviewed).await?;
     let placeholders = Placeholders::of(checked, pod, &denials);
     report.findings.extend(placeholders.finding(checked));
     let decided = Decided { checked, pod, context, denials, reviewed, is_ending: ending.is_some(), placeholders };
@@ -71,53 +52,29 @@ pub(super) async fn check(
     let has_placeholder = decided.placeholders.explain("/spec/serviceAccountName");
     let is_explained = |denial: &Denial| has_placeholder && *denial.rule() == rules::INVALID_SERVICE_ACCOUNT;
     if let Some(denial) = of_the_pod.filter(|denial| !is_explained(denial)) {
-        report.findings.push(checked.finding(rule(denial), "/spec", denial.to_string()));
+        report.findings.push(checked.finding(reported_rule(denial), "/spec", denial.to_string()));
     }
-    let is_stored = decided.denials.is_empty() && checked.misspelling.is_none() && asked.is_empty();
     tickets::check(&decided, asked, report).await;
-    let at = checked.place("/spec");
-    report.findings.extend(ending.map(|found| checked.placed(&at, found)));
+    report.findings.extend(ending.map(|found| checked.placed("/spec", found)));
     if let Some(found) = decided.reviewed.problem() {
-        report.findings.push(checked.placed(&at, found));
+        report.findings.push(checked.placed("/spec", found));
         let later = context.world.admit(&checked.pod, &Reviewed::ASSUMED).await?;
         report.findings.extend(decided.refused_later(&later).await);
     }
     report.findings.extend(advice::findings(checked, pod, context).await);
     decided.refers(report).await;
-    // A refused pod is not stored, so its document stays as it is. The sidecar that was injected is not that of a cluster.
-    Ok((checked.is_document() && is_stored).then_some(stored))
+    Ok(())
 }
 
 /// The finding on a value that the webhooks cannot read as a pod.
 fn not_a_pod(checked: &CheckedPod<'_>, wrong: &WrongType) -> Diagnostic {
     // In other kinds a value may only look like a pod template.
-    let severity = if checked.is_of_kubernetes() { rules::NOT_A_POD.severity } else { Severity::Note };
+    let severity = if checked.owner.pod().is_some() { rules::NOT_A_POD.severity } else { Severity::Note };
     let found = checked.finding(&rules::NOT_A_POD, &wrong.pointer, wrong.to_string()).with_severity(severity);
     if wrong.pointer == "/spec/os" { found.with_fix("os: {name: windows}") } else { found }
 }
 
-/// The rule of a denial: a failed look-up denies nothing.
-fn rule(denial: &Denial) -> &'static Rule {
-    if is_unchecked(denial) { &rules::NOT_CHECKED } else { denial.rule() }
-}
-
-/// What a report says of a place that is denied.
-pub(super) fn refused(denial: &Denial) -> String {
-    if is_unchecked(denial) {
-        return UNCHECKED.to_owned();
-    }
-    format!("refused, {}: {}", denial.code(), denial.reason())
-}
-
-pub(super) const UNCHECKED: &str = "could not be checked";
-
 impl Decided<'_> {
-    /// The denials of a slot, or of the pod.
-    pub(super) fn denials_of(&self, slot: Option<&Slot<'_>>) -> impl Iterator<Item = &Denial> {
-        let position = slot.map(Slot::position);
-        self.denials.iter().filter(move |found| found.slot == position).map(|found| &found.denial)
-    }
-
     /// Adds what becomes of a slot that uses GMSA, and the finding where that is a denial of its own.
     async fn check_slot(&self, slot: &Slot<'_>, of_the_pod: Option<&Denial>, report: &mut Report) {
         let Self { checked, context, reviewed, is_ending, .. } = self;
@@ -131,7 +88,7 @@ impl Decided<'_> {
             None if *is_ending => "is not created",
             None if slot.contents.is_some() && !reviewed.is_refused() => "carries its contents already",
             None if reviewed.silent.is_some() => reviewed.silence().unwrap_or_default(),
-            None if !reviewed.mutates => "is not reviewed: gets no contents",
+            None if !reviewed.webhooks.contains(&Webhook::Mutate) => "is not reviewed: gets no contents",
             None if reviewed.is_unsure => "gets its contents, if the webhook reviews it",
             None => "gets its contents",
         };
@@ -140,7 +97,8 @@ impl Decided<'_> {
             _ => SlotRef::from(slot).to_string(),
         };
         let admitted = denial.is_none() && !is_ending && !reviewed.is_refused();
-        report.places.push(checked.row(&pointer(slot, denial), name, slot.name, admitted, result.to_owned()));
+        let row = checked.row(&pointer(slot, denial), name, slot.name);
+        report.places.push(ReportRow { admitted, result: result.to_owned(), ..row });
         let Some(denial) = own else { return };
         if self.placeholders.explain(&format!("{}/gmsaCredentialSpecName", slot.pointer())) {
             return;
@@ -151,23 +109,6 @@ impl Decided<'_> {
         report.findings.push(found.fixed(unfilled.map(|problem| problem.remedy().to_owned())));
     }
 
-    /// The finding about a denial of a slot, or of the pod.
-    pub(super) async fn denied(&self, slot: Option<&Slot<'_>>, at: &str, denial: &Denial) -> Diagnostic {
-        let Self { checked, pod, context, .. } = self;
-        let (namespace, rule) = (&checked.namespace, denial.rule());
-        if let (Denial::SpecMissing(spec), Some(file)) = (denial, context.unread_file(Some(denial))) {
-            let text = format!("cred spec {spec} is in no file that could be read: it may be in {file}");
-            return checked.finding(&rules::NOT_CHECKED, at, text);
-        }
-        let nearest = names::nearest_spec(&context.world, denial).await;
-        let names = Names { slot, nearest: nearest.as_deref(), ..Names::of_denied(denial, pod, namespace) };
-        let fix = match context.world.lacking(denial, namespace) {
-            Some((_, remedy)) => remedy.text,
-            None => rules::fix(rule, &names).and_then(Fix::in_manifest).unwrap_or_else(|| rule.remedy.to_owned()),
-        };
-        checked.finding(self::rule(denial), at, denial.to_string()).with_fix(fix)
-    }
-
     /// The findings on a pod that will be refused once both webhooks review it, after an installation or an upgrade.
     async fn refused_later(&self, later: &Admission) -> Vec<Diagnostic> {
         let is_new = |found: &&SlotDenial| self.denials.iter().all(|known| known.slot != found.slot);
@@ -175,7 +116,7 @@ impl Decided<'_> {
         for SlotDenial { slot, denial } in later.denials.iter().filter(is_new) {
             let found = match self.pod.slots().find(|it| Some(it.position()) == *slot) {
                 Some(slot) => self.denied(Some(&slot), &pointer(&slot, Some(denial)), denial).await,
-                None => self.checked.finding(rule(denial), "/spec", denial.to_string()),
+                None => self.checked.finding(reported_rule(denial), "/spec", denial.to_string()),
             };
             let message = format!("once the webhook reviews this pod: {}", found.message);
             all.push(Diagnostic { message, ..found }.with_severity(Severity::Warning));
@@ -187,34 +128,20 @@ impl Decided<'_> {
     async fn refers(&self, report: &mut Report) {
         let Self { checked, pod, context, .. } = self;
         let (world, namespace, account) = (&context.world, &checked.namespace, pod.service_account());
-        let lacks = world.lacks_account(namespace, account).await;
-        if context.read(lacks, &format!("service account {namespace}/{account}")).unwrap_or_default() {
-            let (place, severity) = if world.has_cluster() {
-                ("in the cluster", Severity::Error)
-            } else {
-                // Another file may create it.
-                ("among the manifests", Severity::Warning)
-            };
-            let text = format!("there is no service account {account:?} in namespace {namespace:?} {place}");
-            let finding = checked.finding(&rules::SERVICE_ACCOUNT_MISSING, "/spec/serviceAccountName", text);
-            let names = Names { namespace: Some(namespace), service_account: Some(account), ..Names::default() };
-            let fix = rules::fix(&rules::SERVICE_ACCOUNT_MISSING, &names).and_then(Fix::in_manifest);
-            report.findings.push(finding.with_severity(severity).fixed(fix));
-        }
+        let missing = missing_account(world, namespace, account).await;
+        let missing = context.read(missing, &format!("service account {namespace}/{account}")).unwrap_or_default();
+        report.findings.extend(missing.map(|found| checked.placed("/spec/serviceAccountName", found)));
         let (at, name) = ("/spec/runtimeClassName", checked.text("/spec/runtimeClassName"));
         let class = world.runtime_class(name).await;
         let name = name.unwrap_or_default();
         let class = context.read(class, &format!("runtime class {name}")).unwrap_or_default();
-        if class == Some(None) {
-            let text = format!("there is no runtime class {name:?} in the cluster: the API server refuses the pod");
-            report.findings.push(checked.finding(&rules::RUNTIME_CLASS_MISSING, at, text));
-        }
+        report.findings.extend((class == Some(None)).then(|| checked.placed(at, missing_class(name))));
         let class = class.flatten();
         if let Some(handler) = class.as_ref().and_then(hyper_v) {
             let text = format!("runtime class {name:?} isolates containers by Hyper-V (handler {handler:?})");
             report.findings.push(checked.finding(&rules::HYPER_V, at, text));
         }
-        report.findings.extend(builds::findings(checked, pod, class.as_ref(), context).await);
+        report.findings.extend(builds::findings(checked, class.as_ref(), context).await);
     }
 }
 

@@ -11,7 +11,6 @@ use gmsa_core::{
     diagnostic::{Diagnostic, Severity},
     quote::{NAME, quoted},
 };
-use serde_json::Value;
 
 use super::template::CheckedPod;
 use crate::shared::{admission::Part, rules};
@@ -30,6 +29,12 @@ const READ_EARLY: &str =
 const UNUSED: &str = "no other container mounts the volume of the tickets";
 const SHARED_TOKEN: &str = "the token is for the sidecar alone, and this container mounts it too";
 const ALONE: &str = "a file that is mounted alone stays the same when the sidecar replaces it: mount the whole volume";
+
+/// The agent's flags for the credential spec, and for the file with the token; without the second, the file is this.
+const FLAGS: [(Verb, &str, &str, &str); 2] = [
+    (Verb::Use, "credential-spec", "token-file", TOKEN_FILE),
+    (Verb::Export, "keytab", "keytab-token-file", KEYTAB_TOKEN_FILE),
+];
 
 /// What does not fit: the place in the pod, how bad it is, and why.
 type Fault = (String, Severity, String);
@@ -85,20 +90,19 @@ impl<'p> Command<'p> {
             self.part.text("image").contains("gmsa-tickets")
                 || self.words.iter().any(|word| word.ends_with("gmsa-tickets"))
         };
-        let is_named = ["credential-spec", "keytab"].iter().any(|flag| self.flag(flag).is_some())
-            || self.flag("broker").is_some() && is_ours();
+        let is_named =
+            FLAGS.iter().any(|(_, flag, ..)| self.flag(flag).is_some()) || self.flag("broker").is_some() && is_ours();
         self.words.contains(&"agent") && is_named
     }
 
     /// What the agent asks for: the credential spec, and where it reads the token. Without any, tickets are meant.
     fn asks(&self) -> impl Iterator<Item = (Verb, Option<&'p str>, &'p str)> {
         let has_keytab = self.flag("keytab").is_some();
-        let tickets = (Verb::Use, self.flag("credential-spec"), self.flag("token-file").unwrap_or(TOKEN_FILE));
-        let file = self.flag("keytab-token-file").unwrap_or(KEYTAB_TOKEN_FILE);
-        let keytab = (Verb::Export, self.flag("keytab"), file);
-        let is_asked =
-            move |(verb, spec, _): &(Verb, Option<_>, _)| spec.is_some() || *verb == Verb::Use && !has_keytab;
-        [tickets, keytab].into_iter().filter(is_asked)
+        FLAGS.into_iter().filter_map(move |(verb, flag, file, default)| {
+            let spec = self.flag(flag);
+            let is_asked = spec.is_some() || verb == Verb::Use && !has_keytab;
+            is_asked.then(|| (verb, spec, self.flag(file).unwrap_or(default)))
+        })
     }
 
     fn flag(&self, name: &str) -> Option<&'p str> {
@@ -148,7 +152,7 @@ impl<'p> Command<'p> {
             None => {
                 Some(error(part, format!("the agent mounts no volume at {folder}, into which it writes the tickets")))
             }
-            Some(mount) if is_read_only(mount) => {
+            Some(mount) if mount.below("readOnly").json == true => {
                 Some(error(mount, format!("the agent writes the tickets into {folder}, which it mounts read-only")))
             }
             Some(mount) => (!in_memory(mount)).then(|| warning(mount, NOT_IN_MEMORY)),
@@ -181,7 +185,7 @@ impl<'p> Command<'p> {
     fn wrong_reads(&self, mount: &Part<'_>, written: impl Iterator<Item = Verb>) -> Vec<Fault> {
         if !mount.text("subPath").is_empty() || !mount.text("subPathExpr").is_empty() {
             return vec![error(mount, ALONE)];
-        } else if !is_read_only(mount) {
+        } else if mount.below("readOnly").json != true {
             return vec![warning(mount, "the container can replace the tickets: mount the volume read-only")];
         }
         written.filter_map(|verb| self.wrong_variable(mount, verb)).collect()
@@ -213,8 +217,4 @@ fn wrong_token(mount: &Part<'_>, name: &str, volume: Option<&Part<'_>>, right: O
     let (audience, right) = (token.text("audience"), right?);
     let text = format!("the token has the audience {}, and the agent asks for {right}", quoted(audience, NAME));
     (audience != right).then(|| error(mount, text))
-}
-
-fn is_read_only(mount: &Part<'_>) -> bool {
-    mount.below("readOnly").json == &Value::Bool(true)
 }

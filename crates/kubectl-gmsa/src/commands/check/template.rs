@@ -19,11 +19,10 @@ use serde_json::Value;
 
 use crate::shared::{admission::NewPod, kinds::controller_in, output::ReportRow};
 
-/// The groups of objects that record requests and create nothing.
-const RECORDS: [&str; 2] = ["admission.k8s.io", "audit.k8s.io"];
-
-/// The groups (or their suffixes) of policies, which contain patterns of fields, and changes of pods.
-const POLICIES: [&str; 3] = ["kyverno.io", "gatekeeper.sh", "admissionregistration.k8s.io"];
+/// The groups (or their suffixes) of objects that are not searched, because they create no pods: they record requests, or are policies,
+/// which contain patterns of fields.
+const NOT_SEARCHED: [&str; 5] =
+    ["admission.k8s.io", "audit.k8s.io", "admissionregistration.k8s.io", "kyverno.io", "gatekeeper.sh"];
 
 /// An object with a kind.
 #[derive(Clone, Copy)]
@@ -31,28 +30,22 @@ pub(super) struct Owner<'d> {
     pub value: &'d Value,
     pub kind: &'d str,
     pub group: &'d str,
-    /// The length of its place in the document.
-    pub depth: usize,
 }
 
 impl<'d> Owner<'d> {
-    pub(super) fn of(value: &'d Value, depth: usize) -> Option<Self> {
+    pub(super) fn of(value: &'d Value) -> Option<Self> {
         let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
         let group = text("apiVersion")?.split_once('/').map_or("", |(group, _)| group);
-        Some(Self { value, kind: text("kind")?, group, depth })
+        Some(Self { value, kind: text("kind")?, group })
     }
 
     pub(super) fn is_pod(&self) -> bool {
         self.kind == "Pod" && self.group.is_empty()
     }
 
-    /// Whether it records a request, and creates nothing.
-    pub(super) fn is_record(&self) -> bool {
-        RECORDS.contains(&self.group)
-    }
-
-    pub(super) fn is_policy(&self) -> bool {
-        POLICIES.iter().any(|of| self.group.ends_with(of))
+    /// Whether pods and fields are searched in it.
+    pub(super) fn is_searched(&self) -> bool {
+        !NOT_SEARCHED.iter().any(|group| self.group.ends_with(group))
     }
 
     /// Its kind, if it is a workload of Kubernetes.
@@ -60,9 +53,9 @@ impl<'d> Owner<'d> {
         Kind::of(self.kind, self.group)
     }
 
-    /// The place of its template, if it is a workload of Kubernetes.
-    pub(super) fn template(&self) -> Option<&'static str> {
-        self.workload().map(Kind::template)
+    /// The place of the pod in it, if its kind is one of Kubernetes.
+    pub(super) fn pod(&self) -> Option<&'static str> {
+        if self.is_pod() { Some("") } else { self.workload().map(Kind::template) }
     }
 
     /// A text that is not empty.
@@ -98,8 +91,8 @@ pub(super) struct CheckedPod<'d> {
 /// A misspelt field for the service account. It is corrected before the decision: otherwise `serviceaccountName` would be reported as
 /// a missing grant, and the fix would grant the credential spec to `default`.
 pub(super) struct Misspelling {
-    /// The key as it is written.
-    pub key: String,
+    /// The place in the pod.
+    pub pointer: String,
     pub field: &'static str,
 }
 
@@ -111,9 +104,9 @@ fn correct_service_account(pod: &mut Value) -> Option<Misspelling> {
     let mut keys = spec.keys().filter(|key| !FIELDS.contains(&&***key));
     let misspelling = keys.find_map(|key| {
         let field = FIELDS.into_iter().find(|field| is_misspelling(key, field))?;
-        Some(Misspelling { key: key.clone(), field })
+        Some((key.clone(), field))
     });
-    if let Some(Misspelling { key, field }) = &misspelling
+    if let Some((key, field)) = &misspelling
         && let Some(value) = spec.remove(key)
     {
         spec.entry(*field).or_insert(value);
@@ -122,7 +115,7 @@ fn correct_service_account(pod: &mut Value) -> Option<Misspelling> {
     if let (None, Some(name)) = (name, deprecated.cloned()) {
         spec.insert(FIELDS[0].to_owned(), name);
     }
-    misspelling
+    misspelling.map(|(key, field)| Misspelling { pointer: format!("/spec/{}", escape(&key)), field })
 }
 
 /// Whether a key is this field in another case, or with at most one wrong letter in six.
@@ -132,22 +125,21 @@ fn is_misspelling(key: &str, field: &str) -> bool {
     key.len() < 2 * field.len() && strsim::osa_distance(&bare(key), &bare(field)) <= field.len() / 6
 }
 
-impl Misspelling {
-    /// The place in the pod.
-    pub(super) fn pointer(&self) -> String {
-        format!("/spec/{}", escape(&self.key))
-    }
-}
-
-impl CheckedPod<'_> {
-    /// Whether the document is the pod.
-    pub(super) fn is_document(&self) -> bool {
-        self.template.is_none() && self.owner.depth == 0
-    }
-
-    /// Whether its kind is one of Kubernetes.
-    pub(super) fn is_of_kubernetes(&self) -> bool {
-        self.owner.is_pod() || self.owner.template().is_some()
+impl<'d> CheckedPod<'d> {
+    /// The pod at this place. The only template of an object needs no place in its name.
+    fn of(document: &'d Document, (owner, root, way, pod): PodPlace<'d>, namespace: &str, is_only: bool) -> Self {
+        let (at, mut pod) = (format!("{root}{way}"), pod.clone());
+        let name = owner.text("/metadata/name").or_else(|| owner.text("/metadata/generateName")).unwrap_or_default();
+        let namespace = owner.text("/metadata/namespace").unwrap_or(namespace).to_owned();
+        let object = format!("{} {namespace}/{name}", owner.kind);
+        let misspelling = correct_service_account(&mut pod);
+        let place = if is_only { String::new() } else { format!(" {}", dotted(&at)) };
+        let (pod, template) = if owner.is_pod() {
+            (NewPod::new(&namespace, pod), None)
+        } else {
+            (NewPod::of_template(&namespace, pod, name), Some(format!("pod template{place}")))
+        };
+        Self { document, owner, root, at, pod, namespace, object, template, misspelling }
     }
 
     /// Whether the API server has stored it already.
@@ -176,42 +168,34 @@ impl CheckedPod<'_> {
 
     /// The place in the document of a part of the workload, if that part exists.
     pub(super) fn of_workload(&self, pointer: &str) -> Option<String> {
-        self.owner.template().filter(|_| self.owner.value.pointer(pointer).is_some())?;
+        self.owner.workload().filter(|_| self.owner.value.pointer(pointer).is_some())?;
         Some(format!("{}{pointer}", self.root))
     }
 
     /// The place in the document of a part of the pod.
     pub(super) fn place(&self, pointer: &str) -> String {
-        let written = self
-            .misspelling
-            .as_ref()
-            .filter(|misspelling| pointer.strip_prefix("/spec/").is_some_and(|field| field == misspelling.field));
-        match written {
-            Some(misspelling) => self.place(&misspelling.pointer()),
-            None => format!("{}{pointer}", self.at),
+        match &self.misspelling {
+            Some(known) if pointer.strip_prefix("/spec/") == Some(known.field) => self.place(&known.pointer),
+            _ => format!("{}{pointer}", self.at),
         }
-    }
-
-    /// Whether a place in the document is this field of the pod's or a container's `windowsOptions`.
-    pub(super) fn is_slot_field(&self, at: &str, field: &str) -> bool {
-        let options = format!("/securityContext/windowsOptions/{field}");
-        let owner = at.strip_prefix(&*self.at).and_then(|at| at.strip_suffix(&*options)).unwrap_or_default();
-        let steps: Vec<&str> = owner.split('/').collect();
-        matches!(*steps, ["", "spec"] | ["", "spec", "containers" | "initContainers" | "ephemeralContainers", _])
     }
 
     /// A finding about a part of the pod.
     pub(super) fn finding(&self, rule: &'static Rule, pointer: &str, message: impl Into<String>) -> Diagnostic {
-        self.finding_at(rule, &self.place(pointer), message)
+        self.placed(pointer, Diagnostic::new(rule, message))
+    }
+
+    /// The same for a finding that exists already.
+    pub(super) fn placed(&self, pointer: &str, found: Diagnostic) -> Diagnostic {
+        self.placed_at(&self.place(pointer), found)
     }
 
     /// A finding about a place in the document.
     pub(super) fn finding_at(&self, rule: &'static Rule, place: &str, message: impl Into<String>) -> Diagnostic {
-        self.placed(place, Diagnostic::new(rule, message))
+        self.placed_at(place, Diagnostic::new(rule, message))
     }
 
-    /// A finding of others, about a place in the document.
-    pub(super) fn placed(&self, place: &str, found: Diagnostic) -> Diagnostic {
+    fn placed_at(&self, place: &str, found: Diagnostic) -> Diagnostic {
         Diagnostic { object: self.object.clone(), field: dotted(place), ..found }.at(self.document.location_of(place))
     }
 
@@ -220,105 +204,52 @@ impl CheckedPod<'_> {
         self.finding_at(rule, place, text).with_severity(severity).fixed(fix.map(str::to_owned))
     }
 
-    /// What becomes of a credential spec that the pod names here.
-    pub(super) fn row(
-        &self,
-        pointer: &str,
-        slot: String,
-        spec: Option<&str>,
-        admitted: bool,
-        result: String,
-    ) -> ReportRow {
+    /// The row of a credential spec that the pod names here; the caller sets its result.
+    pub(super) fn row(&self, pointer: &str, slot: String, spec: Option<&str>) -> ReportRow {
         let location = self.document.location_of(&self.place(pointer));
-        let (line, file) = (location.line(), location.file);
-        ReportRow {
-            file,
-            line,
-            object: self.object.clone(),
-            slot,
-            credential_spec: spec.map(str::to_owned),
-            admitted,
-            result,
-        }
+        let (line, object, credential_spec) = (location.line(), self.object.clone(), spec.map(str::to_owned));
+        ReportRow { file: location.file, line, object, slot, credential_spec, admitted: false, result: String::new() }
     }
 }
 
 /// The most pod templates that are checked in one object.
 const MAX_TEMPLATES: usize = 100;
 
-/// A walk over a document.
-pub(super) struct Search<'d> {
-    document: &'d Document,
-    /// The default namespace.
-    namespace: &'d str,
-    /// The place of the current value.
-    here: String,
-    /// Pods and pod templates.
-    pub pods: Vec<CheckedPod<'d>>,
-    /// The number of templates beyond the limit.
-    pub more: usize,
+/// A pod or a pod template: the innermost enclosing object with a kind, the place of the value that contains everything about the pod, and the
+/// way from there to the pod.
+type PodPlace<'d> = (Owner<'d>, String, &'static str, &'d Value);
+
+/// The pods in a document, and the number of templates beyond the limit.
+pub(super) fn pods<'d>(document: &'d Document, value: &'d Value, namespace: &str) -> (Vec<CheckedPod<'d>>, usize) {
+    let mut places = Vec::new();
+    if let Some(owner) = Owner::of(value).filter(Owner::is_searched) {
+        find(value, owner, &mut String::new(), &mut places);
+    }
+    let (is_only, more) = (places.len() == 1, places.len().saturating_sub(MAX_TEMPLATES));
+    let pod = |place| CheckedPod::of(document, place, namespace, is_only);
+    (places.into_iter().take(MAX_TEMPLATES).map(pod).collect(), more)
 }
 
-impl<'d> Search<'d> {
-    /// Finds the pods. If there are several templates, each is named by its place.
-    pub(super) fn of(document: &'d Document, value: &'d Value, namespace: &'d str) -> Self {
-        let mut search = Self { document, namespace, here: String::new(), pods: Vec::new(), more: 0 };
-        if let Some(owner) = Owner::of(value, 0).filter(|owner| !owner.is_record() && !owner.is_policy()) {
-            search.within(value, owner);
-        }
-        if let [CheckedPod { template: Some(template), .. }] = search.pods.as_mut_slice() {
-            "pod template".clone_into(template);
-        }
-        search
+fn find<'d>(value: &'d Value, around: Owner<'d>, here: &mut String, places: &mut Vec<PodPlace<'d>>) {
+    let (own, depth) = (Owner::of(value), here.len());
+    let owner = own.unwrap_or(around);
+    if own.is_some_and(|own| own.is_controlled() && !own.is_pod()) {
+        return;
     }
-
-    fn within(&mut self, value: &'d Value, around: Owner<'d>) {
-        let depth = self.here.len();
-        let owner = Owner::of(value, depth).unwrap_or(around);
-        let is_owner = owner.depth == depth;
-        if is_owner && owner.is_pod() {
-            return self.add(value.clone(), owner, "");
-        }
-        if is_owner && owner.is_controlled() {
-            return;
-        }
-        if is_owner && let Some(at) = owner.template() {
-            // All fields of Kubernetes kinds are known, so an unknown field is always a mistake.
-            return value.pointer(at).into_iter().for_each(|pod| self.add(pod.clone(), owner, at));
-        }
-        let containers = value.pointer("/spec/containers").and_then(Value::as_array);
-        if containers.is_some_and(|list| list.iter().all(Value::is_object)) {
-            return self.add(value.clone(), owner, "");
-        }
-        for (key, part) in parts(value) {
-            // Metadata and status of the owner record the past.
-            if !(is_owner && (key == "metadata" || key == "status")) {
-                self.here.extend(["/", &escape(&key)]);
-                self.within(part, owner);
-                self.here.truncate(depth);
-            }
-        }
+    // All fields of Kubernetes kinds are known, so an unknown field is always a mistake.
+    let of_kind = own.and_then(|own| own.pod());
+    let containers = value.pointer("/spec/containers").and_then(Value::as_array);
+    let is_pod = containers.is_some_and(|list| list.iter().all(Value::is_object));
+    if let Some(way) = of_kind.or(is_pod.then_some("")) {
+        return places.extend(value.pointer(way).map(|pod| (owner, here.clone(), way, pod)));
     }
-
-    /// Adds the pod at `at` below the current value, which contains everything about it.
-    fn add(&mut self, mut pod: Value, owner: Owner<'d>, at: &str) {
-        if self.pods.len() == MAX_TEMPLATES {
-            self.more += 1;
-            return;
+    for (key, part) in parts(value) {
+        // Metadata and status of the owner record the past.
+        if own.is_none() || !matches!(&*key, "metadata" | "status") {
+            here.extend(["/", &escape(&key)]);
+            find(part, owner, here, places);
+            here.truncate(depth);
         }
-        let root = self.here.clone();
-        let at = format!("{root}{at}");
-        let name = owner.text("/metadata/name").or_else(|| owner.text("/metadata/generateName")).unwrap_or_default();
-        let namespace = owner.text("/metadata/namespace").unwrap_or(self.namespace).to_owned();
-        let object = format!("{} {namespace}/{name}", owner.kind);
-        let misspelling = correct_service_account(&mut pod);
-        let (pod, template) = if owner.is_pod() {
-            (NewPod::new(&namespace, pod), None)
-        } else {
-            (NewPod::of_template(&namespace, pod, name), Some(format!("pod template {}", dotted(&at))))
-        };
-        let document = self.document;
-        self.pods.push(CheckedPod { document, owner, root, at, pod, namespace, object, template, misspelling });
     }
 }
 
@@ -339,4 +270,9 @@ pub(super) fn walk(value: &Value, at: &mut String, visit: &mut impl FnMut(&str, 
         }
         at.truncate(depth);
     }
+}
+
+/// The place of an annotation in an object.
+pub(super) fn annotation(key: &str) -> String {
+    format!("/metadata/annotations/{}", escape(key))
 }

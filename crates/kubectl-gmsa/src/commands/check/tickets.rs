@@ -2,6 +2,8 @@
 //!
 //! Invariant: a pod whose author asks for no tickets gets no finding from here. `misplaced` finds a misspelt annotation.
 
+use std::slice;
+
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
     admission::{Denial, pod::Pod},
@@ -11,53 +13,44 @@ use gmsa_core::{
 use serde_json::Value;
 
 use super::{
-    placeholders::{KEYTAB, TICKETS},
-    pods::{Decided, UNCHECKED, refused},
+    decided::{Decided, UNCHECKED, refused},
     sidecar,
+    template::annotation,
 };
 use crate::shared::{
     credspecs::without_tickets,
     names,
-    output::Report,
+    output::{Report, ReportRow},
     rules::{self, instead_of},
     walk::tickets::{lacked, of_lacked},
     webhook::lacks_tickets,
     world::is_about_use,
 };
 
-const VOLUMES: &str = "/spec/volumes";
-
-/// A credential spec that a pod asks for tickets of.
+/// A credential spec that a pod asks for tickets of, or for a keytab.
 pub(super) struct TicketName<'p> {
     verb: Verb,
     name: &'p str,
-    /// Its place in the pod.
-    at: &'static str,
-    /// Its name in a report.
+    /// The place in the pod of the annotation or of the token.
+    at: String,
+    /// The annotation or the token in a report.
     slot: String,
+    /// The YAML before the name.
+    key: String,
 }
 
-/// The names of the annotation and of the tokens.
+/// The names of the annotations and of the tokens.
 pub(super) fn asked(pod: &Pod) -> Vec<TicketName<'_>> {
-    let annotations = pod.asks().map(|(verb, name)| TicketName {
-        verb,
-        name,
-        at: place(verb),
-        slot: format!("annotation {}", verb.product().annotation),
+    let annotations = pod.asks().map(|(verb, name)| {
+        let own = verb.product().annotation;
+        TicketName { verb, name, at: annotation(own), slot: format!("annotation {own}"), key: format!("{own}: ") }
     });
     let tokens = pod.tokens().filter(|token| pod.asks().all(|asked| asked != *token));
-    let tokens = tokens.map(|(verb, name)| TicketName {
-        verb,
-        name,
-        at: VOLUMES,
-        slot: format!("audience {}NAME", verb.product().audience),
+    let tokens = tokens.map(|(verb, name)| {
+        let (at, audience) = ("/spec/volumes".to_owned(), verb.product().audience);
+        TicketName { verb, name, at, slot: format!("audience {audience}NAME"), key: format!("audience: {audience}") }
     });
     annotations.chain(tokens).collect()
-}
-
-/// The place of the annotation that asks for it.
-fn place(verb: Verb) -> &'static str {
-    if verb == Verb::Use { TICKETS } else { KEYTAB }
 }
 
 impl TicketName<'_> {
@@ -75,19 +68,14 @@ impl TicketName<'_> {
 
     /// The remedy where it names no credential spec, or several.
     fn right(&self) -> String {
-        let first = self.name.split([',', ' ']).find(|name| !name.is_empty()).unwrap_or("NAME");
         if is_placeholder(self.name) {
             return instead_of(self.name).in_manifest().unwrap_or_default();
         }
-        let key = if self.at == VOLUMES {
-            format!("audience: {}", self.verb.product().audience)
-        } else {
-            format!("{}: ", self.verb.product().annotation)
-        };
-        let more =
-            if first.len() < self.name.trim().len() { "  # one name: a pod has tickets of one account" } else { "" };
-        let right = if first == "NAME" { first.to_owned() } else { suggest_name(first) };
-        format!("{key}{right}{more}")
+        let Self { name, key, .. } = self;
+        let first = name.split([',', ' ']).find(|name| !name.is_empty());
+        let is_longer = first.is_some_and(|first| first.len() < name.trim().len());
+        let more = if is_longer { "  # one name: a pod has tickets of one account" } else { "" };
+        format!("{key}{}{more}", first.map_or_else(|| "NAME".to_owned(), suggest_name))
     }
 }
 
@@ -98,17 +86,15 @@ pub(super) async fn check(decided: &Decided<'_>, mut all: Vec<TicketName<'_>>, r
         let is_off = context.replica_is(lacks_tickets).await;
         if is_off || checked.exists() {
             all.clear();
-            let found = of_lacked(verb, is_off);
-            report.findings.push(checked.finding(found.rule, place(verb), found.message));
+            report.findings.push(checked.placed(&annotation(verb.product().annotation), of_lacked(verb, is_off)));
         }
     }
-    all.retain(|asked| !placeholders.explain(asked.at));
+    all.retain(|asked| !placeholders.explain(&asked.at));
     for (index, asked) in all.iter().enumerate() {
         let missing = no_tickets(decided, asked).await;
         // A permission for a name that does not exist says nothing.
-        let is_no_list =
-            |found: &Diagnostic| *found.rule == rules::TICKET_SERVICES || *found.rule == rules::KEYTAB_NAMES;
-        let is_missing = missing.as_ref().is_some_and(|found| !is_no_list(found));
+        let no_list = [&rules::TICKET_SERVICES, &rules::KEYTAB_NAMES];
+        let is_missing = missing.as_ref().is_some_and(|found| !no_list.contains(&found.rule));
         let is_left = |denial: &&Denial| asked.is_denied_by(denial) && !(is_missing && is_about_use(denial));
         let own: Vec<&Denial> = decided.denials_of(None).filter(is_left).collect();
         let result = match (own.first(), &missing) {
@@ -120,13 +106,14 @@ pub(super) async fn check(decided: &Decided<'_>, mut all: Vec<TicketName<'_>>, r
             }
         };
         let admitted = own.is_empty() && !reviewed.is_refused();
-        report.places.push(checked.row(asked.at, asked.slot.clone(), Some(asked.name), admitted, result));
+        let row = checked.row(&asked.at, asked.slot.clone(), Some(asked.name));
+        report.places.push(ReportRow { admitted, result, ..row });
         // What makes tickets impossible is said once.
         let is_new = |denial: &&Denial| {
             index == 0 || !matches!(denial, Denial::TicketsImpossible(..) | Denial::TicketsUnavailable(..))
         };
         for denial in own.into_iter().filter(is_new) {
-            let found = decided.denied(None, asked.at, denial).await;
+            let found = decided.denied(None, &asked.at, denial).await;
             let is_name = matches!(denial, Denial::InvalidSpecName { .. });
             report.findings.push(if is_name { found.with_fix(asked.right()) } else { found });
         }
@@ -145,11 +132,10 @@ async fn no_tickets(decided: &Decided<'_>, asked: &TicketName<'_>) -> Option<Dia
         read => read.unwrap_or_default(),
     };
     if let Some(object) = object {
-        let found = without_tickets(&spec, asked.verb, &object)?;
-        return Some(checked.finding(found.rule, asked.at, found.message).fixed(found.fix));
+        return Some(checked.placed(&asked.at, without_tickets(&spec, asked.verb, &object)?));
     }
     let denial = Denial::SpecMissing(spec);
-    let found = decided.denied(None, asked.at, &denial).await;
-    let nearest = names::nearest_spec(&context.world, &denial).await.filter(|_| asked.at != VOLUMES);
-    Some(found.fixed(nearest.map(|nearest| format!("{}: {nearest}", asked.verb.product().annotation))))
+    let found = decided.denied(None, &asked.at, &denial).await;
+    let nearest = names::nearest_spec(&context.world, slice::from_ref(&denial)).await;
+    Some(found.fixed(nearest.map(|nearest| format!("{}{nearest}", asked.key))))
 }

@@ -39,7 +39,7 @@ fn listed(mut object: Value) -> Option<Value> {
 /// replicas of another controller is history.
 fn is_controlled(object: &Value) -> bool {
     let is_checked = |owner: Owner<'_>| owner.workload().is_some() || owner.is_pod() || owner.kind == "Node";
-    let is_known = |owner| Owner::of(owner, 0).is_some_and(is_checked);
+    let is_known = |owner| Owner::of(owner).is_some_and(is_checked);
     controller_in(object).is_some_and(|owner| is_known(owner) || object.pointer("/spec/replicas") == Some(&0.into()))
 }
 

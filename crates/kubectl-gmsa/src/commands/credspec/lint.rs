@@ -59,7 +59,7 @@ pub struct Options {
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let sources = options.directory.sources()?;
-    let mut read = input::manifests(&options.files);
+    let mut read = input::manifests(&options.files, "credspec lint -f -", None);
     if !options.names.is_empty() {
         read.extend(block_on(of_cluster(&options.names, connection))?);
     }

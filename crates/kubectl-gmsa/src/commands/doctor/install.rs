@@ -122,7 +122,7 @@ impl OwnDeployment {
 
 /// The Windows nodes, and the other nodes that pods of these workloads are on.
 pub(super) async fn nodes(world: &World, workloads: impl Iterator<Item = &WorkloadTree>) -> Nodes {
-    let mut nodes = Nodes::of(world.windows_nodes().await.ok().map(<[Node]>::to_vec));
+    let mut nodes = Nodes { windows: world.windows_nodes().await.ok().map(<[Node]>::to_vec), ..Nodes::default() };
     // Without the right to list nodes, reading a single node rarely works.
     if nodes.windows.is_some() {
         nodes.add(world, workloads.flat_map(WorkloadTree::pods)).await;
@@ -146,7 +146,7 @@ pub(super) fn other_namespaces(about: &'static str, narrowed: Option<&(String, U
 
 /// Why nodes could not be read: a pod that is said to run may be on a node that is gone.
 pub(super) async fn unread_nodes(world: &World, nodes: &Nodes) -> Option<Unread> {
-    world.windows_nodes().await.err().or_else(|| nodes.unread().cloned())
+    world.windows_nodes().await.err().or_else(|| nodes.of_pods.values().find_map(|read| read.as_ref().err()).cloned())
 }
 
 /// Whether the webhook is scaled to 0, or its namespace is deleted or being deleted: checks of its pods cannot find that cause.

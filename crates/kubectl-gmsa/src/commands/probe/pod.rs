@@ -22,7 +22,7 @@ use crate::shared::{
     walk::{
         containers::{Seen, is_running},
         events::Events,
-        nodes,
+        nodes::Nodes,
     },
     world::World,
 };
@@ -221,7 +221,7 @@ async fn cause(probe: &Probe<'_>, pod: &ClusterPod) -> Option<(Check, bool)> {
     // Without the right to read these, only the status of the pod is used.
     let now = World::of(probe.cluster.clone());
     let pods = [pod];
-    let (events, nodes) = tokio::join!(Events::read(&now, Some(&probe.namespace)), nodes(&now, &pods, false));
+    let (events, nodes) = tokio::join!(Events::read(&now, Some(&probe.namespace)), Nodes::read(&now, &pods, false));
     let seen = Seen { pod, target: FixTarget::Pod { namespace: &probe.namespace }, nodes: &nodes, events: &events };
     let check = seen.steps().into_iter().find(is_cause)?;
     let passes = check.result.as_ref().is_err_and(|found| match found.rule {

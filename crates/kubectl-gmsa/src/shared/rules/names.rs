@@ -26,6 +26,7 @@ pub struct Names<'n> {
     pub namespace: Option<&'n str>,
     /// The service account of the pod.
     pub service_account: Option<&'n str>,
+    pub runtime_class: Option<&'n str>,
     pub node: Option<&'n str>,
     /// The name of the Pod.
     pub pod_name: Option<&'n str>,
@@ -51,8 +52,8 @@ pub struct Names<'n> {
 }
 
 impl<'n> Names<'n> {
-    /// The names in a denial of our own.
-    pub fn of_denial(denial: &'n Denial) -> Self {
+    /// The names in a denial of this pod.
+    pub fn of_denied(denial: &'n Denial, pod: &'n Pod, namespace: &'n str) -> Self {
         let spec = match denial {
             Denial::SpecMissing(spec)
             | Denial::SpecUnusable(spec)
@@ -62,13 +63,8 @@ impl<'n> Names<'n> {
             _ => None,
         };
         let verb = if let Denial::NotAuthorized { verb, .. } = denial { Some(*verb) } else { None };
-        Self { spec, verb, ..Self::default() }
-    }
-
-    /// The names in a denial of this pod.
-    pub fn of_denied(denial: &'n Denial, pod: &'n Pod, namespace: &'n str) -> Self {
-        let service_account = Some(pod.service_account());
-        Self { namespace: Some(namespace), service_account, pod: Some(pod), ..Self::of_denial(denial) }
+        let (namespace, service_account) = (Some(namespace), Some(pod.service_account()));
+        Self { spec, verb, namespace, service_account, pod: Some(pod), ..Self::default() }
     }
 
     /// The names in a refusal, in a line of this program, or in the output of `kubectl describe pod`.
@@ -127,6 +123,10 @@ impl<'n> Names<'n> {
             "SERVICEACCOUNT" => plain(self.service_account, is_dns_subdomain),
             "NODE" => plain(self.node, is_dns_subdomain),
             "RUNTIMECLASS" => plain(self.runtime_class(), is_dns_subdomain),
+            // The namespace of the Service that was called, or else the usual one.
+            "WEBHOOKNAMESPACE" => {
+                plain(Some(self.called().map_or("gmsa-webhook", |(namespace, _)| namespace)), is_dns_label)
+            }
             "POD" => plain(self.pod_name, is_dns_subdomain),
             "NAME" => powershell(self.account?),
             "DOMAIN" => cmd(self.domain?),
@@ -135,10 +135,10 @@ impl<'n> Names<'n> {
         }
     }
 
-    /// The runtime class in a message of a kubelet or the API server.
+    /// The runtime class, or the one in a message of a kubelet or the API server.
     fn runtime_class(&self) -> Option<&'n str> {
-        let rest = ["RuntimeClass \"", "runtime class \""].iter().find_map(|kind| self.said.split_once(kind))?.1;
-        rest.split('"').next()
+        let rest = || ["RuntimeClass \"", "runtime class \""].iter().find_map(|kind| self.said.split_once(kind));
+        self.runtime_class.or_else(|| rest()?.1.split('"').next())
     }
 
     /// The namespace and the name of the Service in the URL of a call that failed: `Post "https://gmsa.windows.svc:443/mutate`.
@@ -152,21 +152,6 @@ impl<'n> Names<'n> {
     pub(super) fn filled(&self, remedy: &str) -> Option<String> {
         // The logon name of an account ends with `$`, which PowerShell would expand without quotes.
         let logon = self.account.and_then(|account| powershell(&format!("{account}$")));
-        let command = |text: &str| {
-            let text = match self.called() {
-                Some((namespace, _)) => &text.replace("pods -n gmsa-webhook", &format!("pods -n {namespace}")),
-                None => text,
-            };
-            let parts: Vec<String> = text.split("'NAME$'").map(|part| self.filled_words(part)).collect();
-            parts.join(logon.as_deref().unwrap_or("'NAME$'"))
-        };
-        let parts = remedy.split('`').enumerate();
-        let parts: Vec<String> =
-            parts.map(|(index, part)| if index % 2 == 1 { command(part) } else { part.to_owned() }).collect();
-        Some(parts.join("`")).filter(|filled| filled != remedy)
-    }
-
-    fn filled_words(&self, text: &str) -> String {
         let is_between = |c: char| !c.is_ascii_alphanumeric() && c != '_';
         // Each part is a word, and what ends it.
         let filled = |part: &str| {
@@ -174,7 +159,15 @@ impl<'n> Names<'n> {
             let named = self.word(word).zip(part.strip_prefix(word));
             named.map_or_else(|| part.to_owned(), |(name, end)| name + end)
         };
-        text.split_inclusive(is_between).map(filled).collect()
+        let command = |text: &str| {
+            let words = |text: &str| text.split_inclusive(is_between).map(filled).collect();
+            let parts: Vec<String> = text.split("'NAME$'").map(words).collect();
+            parts.join(logon.as_deref().unwrap_or("'NAME$'"))
+        };
+        let parts = remedy.split('`').enumerate();
+        let parts: Vec<String> =
+            parts.map(|(index, part)| if index % 2 == 1 { command(part) } else { part.to_owned() }).collect();
+        Some(parts.join("`")).filter(|filled| filled != remedy)
     }
 }
 

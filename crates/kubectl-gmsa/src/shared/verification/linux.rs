@@ -115,7 +115,7 @@ impl AgentState {
     /// As `klist -k` shows it, and why the last request failed.
     fn of_keytab(&self, pod: &ClusterPod) -> Vec<Check> {
         let found = |why: &str, text: String| {
-            rules::found(AgentFailure::of(why).rule, text, &Names { verb: Some(Verb::Export), ..pod.ticket_names() })
+            rules::found(AgentFailure::of(why).rule, text, &Names { verb: Some(Verb::Export), ..pod.names() })
         };
         let failure = self.last_keytab_failure.as_deref().map(remark);
         let Some(KeptKeytab { principal, names, kvno }) = &self.keytab else {
@@ -132,7 +132,7 @@ impl AgentState {
     }
 
     fn of_tickets(&self, pod: &ClusterPod, now: Timestamp) -> Vec<Check> {
-        let names = pod.ticket_names();
+        let names = pod.names();
         let failure = self.last_failure.as_deref().map(remark);
         let Some(kept) = &self.tickets else {
             let why = failure.as_deref().unwrap_or("the broker has not answered yet");

@@ -42,21 +42,16 @@ pub struct Seen<'p> {
 impl<'p> Seen<'p> {
     /// The steps, up to the first cause.
     pub fn steps(&self) -> Vec<Check> {
-        let later: &[fn(&Self) -> Check] = if self.pod.object.metadata.deletion_timestamp.is_some() {
-            &[Self::ends]
-        } else {
-            &[Self::sandbox, Self::init_containers, Self::containers_run]
-        };
-        let mut checks = vec![self.scheduled()];
-        for step in later {
+        let mut checks = Vec::new();
+        for step in [Self::scheduled, Self::sandbox, Self::init_containers, Self::containers_run] {
+            let check = step(self);
             // A pod that has not started has no later steps.
-            let is_last = |check: &Check| {
-                is_cause(check) || check.result.as_ref().is_err_and(|found| *found.rule == rules::POD_STARTING)
-            };
-            if checks.iter().any(is_last) {
+            let is_last =
+                is_cause(&check) || check.result.as_ref().is_err_and(|found| *found.rule == rules::POD_STARTING);
+            checks.push(check);
+            if is_last {
                 break;
             }
-            checks.push(step(self));
         }
         checks
     }
@@ -88,12 +83,16 @@ impl<'p> Seen<'p> {
             || matches!(self.pod.phase(), "Running" | "Succeeded" | "Failed")
     }
 
-    /// The step: the sandbox, which has the network of the pod.
+    /// The step: the sandbox, which has the network of the pod. A pod that is being deleted has no later steps.
     fn sandbox(&self) -> Check {
+        let place = self.place();
+        if let Some(ending) = self.ending() {
+            let text = format!("{place}: the pod {ending}");
+            return Check::found(CONTAINERS, rules::found(&rules::POD_ENDING, text, &self.names()));
+        }
         if self.has_sandbox() {
             return Check::pass(SANDBOX, "was created");
         }
-        let place = self.place();
         let Some(event) = self.newest(Event::is_of_sandbox) else {
             // Without container statuses the kubelet has not seen the pod yet.
             return Check::found(SANDBOX, self.not_started(format!("{place}: its kubelet has created no sandbox yet")));
@@ -118,12 +117,6 @@ impl<'p> Seen<'p> {
         let killed = || Some(self.newest(|event| event.reason == "FailedKillPod")?.message.as_str());
         let why = by.or_else(killed).map(|why| format!(": {why}")).unwrap_or_default();
         Some(format!("is being deleted{why}"))
-    }
-
-    /// The line for a pod that is being deleted.
-    fn ends(&self) -> Check {
-        let text = format!("{}: the pod {}", self.place(), self.ending().unwrap_or_default());
-        Check::found(CONTAINERS, rules::found(&rules::POD_ENDING, text, &self.names()))
     }
 
     /// Whether the kubelet is still working without a failure: it creates the sandbox, or pulls an image.
@@ -246,14 +239,7 @@ impl<'p> Seen<'p> {
     }
 
     pub fn names(&self) -> Names<'_> {
-        let (namespace, name) = self.pod.place();
-        Names {
-            node: self.pod.node_name(),
-            target: Some(self.target),
-            namespace: Some(namespace),
-            pod_name: Some(name),
-            ..Names::default()
-        }
+        Names { node: self.pod.node_name(), target: Some(self.target), ..self.pod.names() }
     }
 }
 

@@ -15,7 +15,8 @@ use crate::shared::{
 };
 
 /// The lines of the newest ReplicaSet or Job that it controls, or else of a pod.
-pub(super) async fn lines(world: &World, namespace: &str, typed: &str, name: &str) -> anyhow::Result<Vec<Check>> {
+pub(super) async fn lines(world: &World, typed: &str, name: &str) -> anyhow::Result<Vec<Check>> {
+    let namespace = world.namespace.as_str();
     let is_it = |metadata: &ObjectMeta| controller_of(metadata).is_some_and(|owner| is_named(owner, typed, name));
     let mut unread = None;
     for kind in Kind::ALL.into_iter().filter(|kind| kind.is_below()) {
@@ -27,14 +28,14 @@ pub(super) async fn lines(world: &World, namespace: &str, typed: &str, name: &st
         });
         if let Some(found) = newest.and_then(|newest| newest.metadata.name) {
             let first = Check::pass(ADMISSION, format!("{typed}/{name}: its newest {} is {found}", kind.as_str()));
-            let lines = Box::pin(super::workload(world, namespace, kind, &found)).await?;
+            let lines = Box::pin(super::workload(world, kind, &found)).await?;
             return Ok([vec![first], lines].concat());
         }
     }
     let pods: Vec<Owned> = known(world.list(&pods_of(Some(namespace))).await, &mut unread);
     if let Some(found) = pods.into_iter().find(|pod| is_it(&pod.metadata)).and_then(|pod| pod.metadata.name) {
         let first = Check::pass(ADMISSION, format!("{typed}/{name}: one of its pods is {found}"));
-        return Ok([vec![first], Box::pin(super::pod(world, namespace, &found)).await?].concat());
+        return Ok([vec![first], Box::pin(super::pod(world, &found)).await?].concat());
     }
     let words: Vec<String> =
         PODS.map(str::to_owned).into_iter().chain(Kind::ALL.into_iter().flat_map(Kind::words)).collect();

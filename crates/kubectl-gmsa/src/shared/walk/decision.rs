@@ -1,4 +1,4 @@
-//! The webhooks' current decision about a pod of a template, made by the code of `check --live`, and whether its service account exists.
+//! The webhooks' current decision about a pod of a template, made by the code of `check --live`, and whether the objects exist that it refers to.
 
 use std::collections::BTreeSet;
 
@@ -17,9 +17,9 @@ use crate::shared::{
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
-    admission::{Denial, SpecFact, pod::Pod},
+    admission::Denial,
     credspec::{SpecName, Verb},
-    diagnostic::{Check, Diagnostic, Rule},
+    diagnostic::{Check, Diagnostic, Rule, Severity},
 };
 
 pub const TEMPLATE: &str = "template";
@@ -31,23 +31,44 @@ pub async fn checks(world: &World, pod: &NewPod, target: FixTarget<'_>) -> anyho
     let parsed = pod.pod().context("there is no pod template")?;
     let Admission { denials, others, .. } = world.admit(pod, &Reviewed::ASSUMED).await?;
     let mut denials: Vec<Denial> = denials.into_iter().map(|found| found.denial).chain(others).collect();
-    denials.extend(of_tickets(world, parsed).await);
-    let nearest = match denials.iter().find(|denial| matches!(denial, Denial::SpecMissing(_))) {
-        Some(missing) => names::nearest_spec(world, missing).await,
-        None => None,
-    };
-    let line = |denial: &Denial, about| match world.lacking(denial, namespace) {
-        Some((cause, remedy)) => because(about, cause, remedy),
-        None => denied(denial, parsed, about, namespace, (target, nearest.as_deref())),
+    // Only the broker reads the credential specs of tickets.
+    let (mut services, mut unread) = (None, None);
+    for (verb, spec) in parsed.wants().filter_map(|(verb, name)| Some((verb, SpecName::parse(name)?))) {
+        match world.find::<Value>(&format!("{}/{spec}", collection())).await {
+            Ok(None) => denials.push(Denial::SpecMissing(spec)),
+            Ok(Some(object)) if object["credspec"].is_object() => {
+                services = services.or_else(|| without_tickets(&spec, verb, &object));
+            }
+            Ok(Some(_)) => denials.push(Denial::SpecUnusable(spec)),
+            Err(error) => unread = unread.or_else(|| Some(error.check(TEMPLATE))),
+        }
+    }
+    let nearest = names::nearest_spec(world, &denials).await;
+    let account = parsed.service_account();
+    let line = |denial: &Denial, about| {
+        if let Some((cause, remedy)) = world.lacking(denial, namespace) {
+            return because(about, cause, remedy);
+        }
+        let text = match denial {
+            Denial::NotAuthorized { verb, spec, .. } => {
+                format!("{namespace}:{account} may not {} {spec}", verb.as_str())
+            }
+            _ => denial.to_string(),
+        };
+        let nearest = nearest.as_deref();
+        let names = Names { target: Some(target), nearest, ..Names::of_denied(denial, parsed, namespace) };
+        Check::found(about, rules::found(denial.rule(), text, &names))
     };
     let of_template = denials.iter().find(|denial| !is_about_use(denial)).map(|denial| line(denial, TEMPLATE));
     let of_permission = denials.iter().find(|denial| is_about_use(denial)).map(|denial| line(denial, PERMISSION));
     let specs: BTreeSet<&str> = parsed.slots().filter_map(|slot| slot.name).chain(parsed.asks_tickets_of()).collect();
     let specs = Vec::from_iter(specs).join(", ");
     let mut checks = Vec::new();
-    let class = finding_or_skip(missing_class(world, &pod.json).await, "runtime class", &mut checks);
-    let services = if of_template.is_none() { without_services(world, parsed).await } else { Ok(None) };
-    let services = finding_or_skip(services, "services", &mut checks);
+    let class = pod.json.pointer("/spec/runtimeClassName").and_then(Value::as_str);
+    let is_missing = world.runtime_class(class).await.map(|found| found == Some(None));
+    let class = is_missing.map(|is_missing| class.filter(|_| is_missing).map(missing_class));
+    let class = finding_or_skip(class, "runtime class", &mut checks);
+    let of_template = of_template.or(unread);
     // A missing class precedes a denial that could not be checked.
     let template = of_template.clone().filter(is_cause);
     let template = template.or_else(|| class.or(services).map(|found| Check::found(TEMPLATE, found))).or(of_template);
@@ -55,7 +76,6 @@ pub async fn checks(world: &World, pod: &NewPod, target: FixTarget<'_>) -> anyho
     if checks.iter().any(is_cause) {
         return Ok(checks);
     }
-    let account = parsed.service_account();
     let no_account = missing_account(world, namespace, account).await;
     let no_account = finding_or_skip(no_account, "service account", &mut checks);
     let permission = no_account.map(|found| Check::found(PERMISSION, found)).or(of_permission);
@@ -79,63 +99,34 @@ pub(super) fn finding_or_skip(
     })
 }
 
-/// Why the credential specs of tickets cannot be used: only the broker reads them.
-async fn of_tickets(world: &World, pod: &Pod) -> Option<Denial> {
-    for spec in pod.asks_tickets_of().filter_map(SpecName::parse) {
-        match world.spec(&spec).await.fact {
-            SpecFact::Contents(_) => {}
-            SpecFact::Missing => return Some(Denial::SpecMissing(spec)),
-            SpecFact::Unusable => return Some(Denial::SpecUnusable(spec)),
-            SpecFact::Failed(failure) => return Some(Denial::SpecUnreadable { spec, failure }),
-        }
-    }
-    None
+/// The finding that the namespace is being deleted, so no pod can be created in it.
+pub async fn ending_namespace(world: &World, namespace: &str) -> Option<Diagnostic> {
+    // Users of one namespace often may not read it. The event of a refused pod says the same.
+    world.namespace(namespace).await.ok()??.metadata.deletion_timestamp?;
+    let text = format!("{namespace} is being deleted: nothing is created in it any more");
+    let fix = format!(
+        "Use another namespace. `kubectl get namespace {namespace} -o jsonpath='{{.status.conditions}}'` says what it waits for."
+    );
+    Some(Diagnostic::new(&rules::NAMESPACE_UNUSABLE, text).with_fix(fix))
 }
 
-/// The finding that the owner of a credential spec has not opted in.
-async fn without_services(world: &World, pod: &Pod) -> Read<Option<Diagnostic>> {
-    for (verb, spec) in pod.wants().filter_map(|(verb, name)| Some((verb, SpecName::parse(name)?))) {
-        let object: Option<Value> = world.find(&format!("{}/{spec}", collection())).await?;
-        if let Some(found) = without_tickets(&spec, verb, &object.unwrap_or_default()) {
-            let command = found.fix.as_deref().unwrap_or_default();
-            let fix = format!("List them: `{command}`.");
-            return Ok(Some(found.with_fix(fix)));
-        }
-    }
-    Ok(None)
-}
-
-async fn missing_class(world: &World, pod: &Value) -> Read<Option<Diagnostic>> {
-    let name = pod.pointer("/spec/runtimeClassName").and_then(Value::as_str);
-    let text = || format!("there is no runtime class {:?}: the API server refuses the pod", name.unwrap_or_default());
-    let is_missing = world.runtime_class(name).await? == Some(None);
-    Ok(is_missing.then(|| rules::found(&rules::RUNTIME_CLASS_MISSING, text(), &Names::default())))
-}
-
-async fn missing_account(world: &World, namespace: &str, account: &str) -> Read<Option<Diagnostic>> {
-    let text =
-        || format!("there is no service account {account} in namespace {namespace}: the API server refuses the pod");
-    let names = Names { namespace: Some(namespace), service_account: Some(account), ..Names::default() };
-    let is_missing = world.lacks_account(namespace, account).await?;
-    Ok(is_missing.then(|| rules::found(&rules::SERVICE_ACCOUNT_MISSING, text(), &names)))
-}
-
-/// `nearest` is the most similar name of an existing credential spec.
-fn denied(
-    denial: &Denial,
-    pod: &Pod,
-    about: &'static str,
-    namespace: &str,
-    (target, nearest): (FixTarget<'_>, Option<&str>),
-) -> Check {
-    let names = Names { target: Some(target), nearest, ..Names::of_denied(denial, pod, namespace) };
-    let text = match denial {
-        Denial::NotAuthorized { verb, spec, .. } => {
-            format!("{namespace}:{} may not {} {spec}", pod.service_account(), verb.as_str())
-        }
-        _ => denial.to_string(),
+/// The finding that a service account does not exist. Among manifests it is a warning, because another file may create it.
+pub async fn missing_account(world: &World, namespace: &str, account: &str) -> Read<Option<Diagnostic>> {
+    let (end, severity) = if world.has_cluster() {
+        (": the API server refuses the pod", Severity::Error)
+    } else {
+        (" among the manifests", Severity::Warning)
     };
-    Check::found(about, rules::found(denial.rule(), text, &names))
+    let text = format!("there is no service account {account:?} in namespace {namespace:?}{end}");
+    let names = Names { namespace: Some(namespace), service_account: Some(account), ..Names::default() };
+    let found = || rules::found(&rules::SERVICE_ACCOUNT_MISSING, text, &names).with_severity(severity);
+    Ok(world.lacks_account(namespace, account).await?.then(found))
+}
+
+/// The finding that the runtime class of this name does not exist.
+pub fn missing_class(name: &str) -> Diagnostic {
+    let text = format!("there is no runtime class {name:?}: the API server refuses the pod");
+    rules::found(&rules::RUNTIME_CLASS_MISSING, text, &Names { runtime_class: Some(name), ..Names::default() })
 }
 
 /// The rules that [`checks`] has ruled out, even if a later step reports them.

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gmsa_cluster::kubernetes_version::is_at_least;
-use k8s_openapi::api::core::v1::{Node, PodSpec};
+use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
 use super::{
     containers::Seen,
-    placement::{NodeRequirements, labels, selected, untolerated},
+    nodes::{Labelled, NodeRequirements, build, label},
 };
 use crate::shared::{
     output::first_five,
@@ -39,9 +39,14 @@ impl Seen<'_> {
             if pod.has_ended() {
                 return Check::pass(SCHEDULING, "not on a node");
             }
-            let found = self.unscheduled();
-            let is_early = *found.rule == rules::NOT_SCHEDULED && self.is_untried();
-            return Check::found(SCHEDULING, if is_early { self.if_late(found) } else { found });
+            let said = self.scheduler_says().unwrap_or("the scheduler has not tried it");
+            let text = format!("the pod is not on a node: {said}");
+            let found = self.misfit(&text).unwrap_or_else(|| {
+                let unknown =
+                    with_sidecar(Some(&pod.admission), said, rules::found(&rules::NOT_SCHEDULED, &text, &self.names()));
+                if self.is_untried() { self.if_late(unknown) } else { unknown }
+            });
+            return Check::found(SCHEDULING, found);
         };
         // An ended pod does not depend on the current state of its node.
         if pod.has_ended() {
@@ -61,8 +66,7 @@ impl Seen<'_> {
             }
             Some(Ok(Some(node))) => {
                 let Some(found) = self.on_node(name, node) else {
-                    let build = node.metadata.labels.as_ref().and_then(|labels| labels.get(LABEL));
-                    let build = build.map(|build| format!(", which is of {build}")).unwrap_or_default();
+                    let build = label(node, LABEL).map(|build| format!(", which is of {build}")).unwrap_or_default();
                     return Check::pass(SCHEDULING, format!("on {name}{build}"));
                 };
                 found
@@ -81,9 +85,9 @@ impl Seen<'_> {
 
     /// The finding on the node of a pod.
     fn on_node(&self, name: &str, node: &Node) -> Option<Diagnostic> {
-        let (labels, is_of_windows) = (labels(node), self.pod.admission.uses_gmsa());
+        let is_of_windows = self.pod.admission.uses_gmsa();
         let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
-        let os = labels.get(OS).or(info.map(|info| &info.operating_system));
+        let os = label(node, OS).or(info.map(|info| &*info.operating_system));
         if let Some(os) = os.filter(|os| is_of_windows && *os != "windows") {
             let text = format!(
                 "the pod is on {name}, a node with the operating system {os}, on which no Windows container runs"
@@ -99,7 +103,7 @@ impl Seen<'_> {
             return Some(rules::found(&rules::NODE_NOT_READY, format!("{name} is not ready: {why}"), &names));
         }
         // A running pod proves that the node runs its images.
-        let build = Build::of_label(labels.get(LABEL)?).filter(|_| self.pod.phase() != "Running")?;
+        let build = build(node).filter(|_| self.pod.phase() != "Running")?;
         let (container, image) = self.images().into_iter().find(|(_, image)| !build.runs(*image))?;
         let text = format!("the pod is on {name} of {build}, which does not run the image of {container}, of {image}");
         let fix = self.on_build().unwrap_or_else(|| {
@@ -152,14 +156,14 @@ impl Seen<'_> {
     /// The change that brings the pod to nodes that run its images: those that it selects but for their build, or else without the labels
     /// that keep it from them. The oldest of several builds is the closest to the images.
     fn on_build(&self) -> Option<String> {
-        let spec = self.pod.object.spec.as_ref()?;
-        let required = NodeRequirements::of_spec(spec);
+        let required = NodeRequirements::of_pod(self.pod);
+        // A runtime class may have added labels.
+        let is_own = self.pod.object.spec.as_ref()?.runtime_class_name.is_none();
         let fitting = self.nodes.windows.iter().flatten().filter_map(|node| {
-            let build = build_of(node).filter(|build| self.runs_images(*build))?;
-            let labels = required.missing(node)?.filter(|key| ![OS, LABEL].contains(key)).collect::<Vec<_>>();
-            // A runtime class may have added them.
-            let can_go = labels.is_empty() || spec.runtime_class_name.is_none();
-            (can_go && untolerated(spec, node).is_empty()).then_some((labels, build))
+            let build = build(node).filter(|build| self.runs_images(*build))?;
+            let mut labels = required.missing(&Labelled(node))?;
+            labels.retain(|key| ![OS, LABEL].contains(key));
+            ((labels.is_empty() || is_own) && required.untolerated(node).is_empty()).then_some((labels, build))
         });
         let (labels, build) = fitting.min_by_key(|(labels, build)| (labels.len(), *build))?;
         let mut selector = BTreeMap::from([(OS, json!("windows")), (LABEL, json!(build.to_string()))]);
@@ -172,32 +176,23 @@ impl Seen<'_> {
         self.scheduler_says().is_none()
     }
 
-    /// The finding for a pod without a node.
-    fn unscheduled(&self) -> Diagnostic {
-        let said = self.scheduler_says().unwrap_or("the scheduler has not tried it");
-        let text = format!("the pod is not on a node: {said}");
-        let unknown =
-            || with_sidecar(&self.pod.admission, said, rules::found(&rules::NOT_SCHEDULED, &text, &self.names()));
-        self.misfit(&text).unwrap_or_else(unknown)
-    }
-
     /// Why none of the Windows nodes is for the pod, as far as they are known. `text` is what else is known.
     pub fn misfit(&self, text: &str) -> Option<Diagnostic> {
         let windows = self.nodes.windows.as_ref().filter(|_| self.pod.admission.uses_gmsa())?;
-        let spec = self.pod.object.spec.as_ref()?;
         if windows.is_empty() {
             return Some(error(&rules::WINDOWS_NODES, format!("{text}; the cluster has no Windows node")));
         }
-        let selected = selected(spec, windows);
-        if selected.is_empty() {
-            return Some(self.unselected(spec, windows, text));
-        }
+        let required = NodeRequirements::of_pod(self.pod);
+        let selected = windows.iter().filter(|node| required.allow(&Labelled(node)));
         // The scheduler does not always name the taint.
-        let tainted: Vec<_> = selected.iter().map(|node| (*node, untolerated(spec, node))).collect();
+        let tainted: Vec<_> = selected.map(|node| (node, required.untolerated(node))).collect();
+        if tainted.is_empty() {
+            return Some(self.unselected(&required, windows, text));
+        }
         if tainted.iter().any(|(_, taints)| taints.is_empty()) {
             return None;
         }
-        let runs = |node: &Node| build_of(node).is_none_or(|build| self.runs_images(build));
+        let runs = |node: &Node| build(node).is_none_or(|build| self.runs_images(build));
         let Some((node, taints)) = tainted.iter().find(|(node, _)| runs(node)) else {
             let text = format!("{text}; the nodes that it selects do not run its images");
             return Some(error(&rules::WINDOWS_BUILD, text).fixed(self.on_build()));
@@ -217,14 +212,13 @@ impl Seen<'_> {
     }
 
     /// The finding that the pod selects no Windows node.
-    fn unselected(&self, spec: &PodSpec, windows: &[Node], text: &str) -> Diagnostic {
-        let label = |key: &str| spec.node_selector.as_ref().and_then(|labels| labels.get(key));
-        if label(OS).is_some_and(|os| os != "windows") {
+    fn unselected(&self, required: &NodeRequirements, windows: &[Node], text: &str) -> Diagnostic {
+        if required.label(OS).is_some_and(|os| os != "windows") {
             return self.linux_node(format!("{text}; it selects nodes that are not for Windows"), None);
         }
-        let builds: BTreeSet<Build> = windows.iter().filter_map(build_of).collect();
+        let builds: BTreeSet<Build> = windows.iter().filter_map(build).collect();
         let builds: Vec<String> = builds.iter().map(Build::to_string).collect();
-        if let Some(selected) = label(LABEL).filter(|selected| !builds.contains(selected)) {
+        if let Some(selected) = required.label(LABEL).filter(|selected| builds.iter().all(|build| build != selected)) {
             let builds = first_five(&builds);
             let text = format!("{text}; it selects nodes of {selected}, and the Windows nodes are of {builds}");
             let fix = format!("Add a node of {selected}, or use an image that runs on {builds} and select that.");
@@ -243,8 +237,4 @@ pub fn not_ready(node: &Node) -> Option<&str> {
     let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let ready = conditions.find(|condition| condition.type_ == "Ready" && condition.status != "True")?;
     Some(ready.message.as_deref().or(ready.reason.as_deref()).unwrap_or("its kubelet does not say why"))
-}
-
-fn build_of(node: &Node) -> Option<Build> {
-    Build::of_label(node.metadata.labels.as_ref()?.get(LABEL)?)
 }

@@ -5,6 +5,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
+    hash::Hash,
     rc::Rc,
 };
 
@@ -33,10 +34,6 @@ pub struct Maker {
 }
 
 impl Maker {
-    fn of(object: &Rc<ClusterWorkload>) -> Self {
-        Self { object: Rc::clone(object), pods: Vec::new() }
-    }
-
     pub fn uid(&self) -> &str {
         self.object.uid()
     }
@@ -106,13 +103,12 @@ impl WorkloadTree {
     /// Reads a workload; `None` if it does not exist.
     pub async fn find(world: &World, namespace: &str, kind: Kind, name: &str) -> Read<Option<Self>> {
         let Some(top) = ClusterWorkload::find(world, kind, namespace, name).await? else { return Ok(None) };
-        let mut objects = vec![Rc::new(top)];
+        let mut objects = vec![top];
         if let Some(below) = kind.below() {
-            let read = ClusterWorkload::list(world, below, Some(namespace)).await?;
-            objects.extend(read.into_iter().map(Rc::new));
+            objects.extend(ClusterWorkload::list(world, below, Some(namespace)).await?);
         }
         let pods = world.pods(Some(namespace), true).await?;
-        let workloads = assemble(objects, &pods, |_| true);
+        let workloads = assemble(objects, &pods, false);
         Ok(workloads.into_iter().find(|workload| workload.kind == kind && workload.name == name))
     }
 
@@ -183,80 +179,55 @@ impl Workloads {
         let (mut objects, mut unread) = (Vec::new(), Vec::new());
         for (kind, read) in kinds {
             match read {
-                Ok(read) => objects.extend(read.into_iter().map(Rc::new)),
+                Ok(read) => objects.extend(read),
                 Err(error) => unread.push((kind, error)),
             }
         }
-        let known = assemble(objects, &pods.unwrap_or_default(), ClusterWorkload::uses_gmsa);
+        let known = assemble(objects, &pods.unwrap_or_default(), true);
         Self { known, unread }
     }
 }
 
-/// The selected workloads among these objects, with their pods.
-fn assemble(
-    objects: Vec<Rc<ClusterWorkload>>,
-    pods: &[Box<RawValue>],
-    is_meant: impl Fn(&ClusterWorkload) -> bool,
-) -> Vec<WorkloadTree> {
+/// The workloads among these objects, all or those that use GMSA, with their pods. Another check reports unparsable pods.
+fn assemble(objects: Vec<ClusterWorkload>, pods: &[Box<RawValue>], only_gmsa: bool) -> Vec<WorkloadTree> {
     let uids: BTreeSet<String> = objects.iter().map(|object| object.uid().to_owned()).collect();
-    let is_below =
-        |object: &Rc<ClusterWorkload>| controller_of(&object.metadata).is_some_and(|owner| uids.contains(&owner.uid));
-    let (below, top): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_below);
-    let mut workloads: Vec<WorkloadTree> = top
-        .into_iter()
-        .filter(|object| is_meant(object))
-        .filter_map(|object| {
-            let kind = object.kind;
-            let ObjectMeta { namespace, name, .. } = object.metadata.clone();
-            let makers = if kind.below().is_none() { vec![Maker::of(&object)] } else { Vec::new() };
-            let namespace = namespace?;
-            let template = object.pod(&namespace);
-            Some(WorkloadTree { kind, namespace, name: name?, template, object, makers })
-        })
-        .collect();
-    add_makers(&mut workloads, below);
-    add_pods(&mut workloads, pods);
+    // The namespace, and the uid of the controller.
+    let owner = |metadata: &ObjectMeta| Some((metadata.namespace.clone(), controller_of(metadata)?.uid.clone()));
+    let is_below = |object: &Rc<ClusterWorkload>| owner(&object.metadata).is_some_and(|(_, uid)| uids.contains(&uid));
+    let (mut below, top): (Vec<_>, Vec<_>) = objects.into_iter().map(Rc::new).partition(is_below);
+    below.sort_by(|one, other| one.age().cmp(&other.age()));
+    let below = grouped(below.into_iter().map(|object| (owner(&object.metadata), object)));
+    let parsed = pods.iter().filter_map(|json| Some((serde_json::from_str::<Owned>(json.get()).ok()?, json)));
+    let pods = grouped(parsed.map(|(Owned { metadata }, json)| (owner(&metadata), json)));
+    let maker = |object: &Rc<ClusterWorkload>| {
+        let own = pods.get(&Some((object.metadata.namespace.clone(), object.uid().to_owned()))).into_iter().flatten();
+        Maker { object: Rc::clone(object), pods: own.filter_map(|json| ClusterPod::read(json).ok()).collect() }
+    };
+    let workload = |object: Rc<ClusterWorkload>| {
+        let (kind, ObjectMeta { namespace, name, .. }) = (object.kind, object.metadata.clone());
+        let own = below.get(&Some((namespace.clone(), object.uid().to_owned()))).map_or(&[][..], Vec::as_slice);
+        let makers = match own {
+            // Earlier Jobs have ended or are being replaced.
+            [.., newest] if kind.starts_runs() => vec![maker(newest)],
+            [_, ..] if kind.below().is_some() => own.iter().map(maker).collect(),
+            // A Deployment without a ReplicaSet has the failure condition itself.
+            _ if kind.below().is_none() || kind.has_revisions() => vec![maker(&object)],
+            _ => Vec::new(),
+        };
+        let (namespace, name) = (namespace?, name?);
+        let template = object.pod(&namespace);
+        Some(WorkloadTree { kind, namespace, name, template, object, makers })
+    };
+    let mut workloads: Vec<_> =
+        top.into_iter().filter(|object| !only_gmsa || object.uses_gmsa()).filter_map(workload).collect();
     workloads
         .sort_by(|one, other| (&one.namespace, one.kind, &one.name).cmp(&(&other.namespace, other.kind, &other.name)));
     workloads
 }
 
-/// Adds each ReplicaSet of a Deployment, and the newest Job of a `CronJob`.
-fn add_makers(workloads: &mut [WorkloadTree], mut below: Vec<Rc<ClusterWorkload>>) {
-    below.sort_by(|one, other| one.age().cmp(&other.age()));
-    let mut by_uid: HashMap<String, &mut WorkloadTree> =
-        workloads.iter_mut().map(|workload| (workload.object.uid().to_owned(), workload)).collect();
-    for object in below {
-        let owner = controller_of(&object.metadata).and_then(|owner| by_uid.get_mut(&owner.uid));
-        let Some(workload) = owner.filter(|owner| Some(&owner.namespace) == object.metadata.namespace.as_ref()) else {
-            continue;
-        };
-        if workload.kind.starts_runs() {
-            // Earlier Jobs have ended or are being replaced.
-            workload.makers.clear();
-        }
-        workload.makers.push(Maker::of(&object));
-    }
-    // A Deployment without a ReplicaSet has the failure condition itself.
-    for workload in workloads.iter_mut().filter(|workload| workload.kind.has_revisions()) {
-        if workload.makers.is_empty() {
-            workload.makers.push(Maker::of(&workload.object));
-        }
-    }
-}
-
-/// Adds each pod to its maker. Another check reports unparsable pods.
-fn add_pods(workloads: &mut [WorkloadTree], pods: &[Box<RawValue>]) {
-    let mut makers: HashMap<String, (&String, &mut Vec<ClusterPod>)> = HashMap::new();
-    for WorkloadTree { namespace, makers: of_workload, .. } in workloads {
-        makers.extend(of_workload.iter_mut().map(|maker| (maker.uid().to_owned(), (&*namespace, &mut maker.pods))));
-    }
-    for json in pods {
-        let Ok(Owned { metadata }) = serde_json::from_str(json.get()) else { continue };
-        let maker = controller_of(&metadata).and_then(|owner| makers.get_mut(&owner.uid));
-        let Some((namespace, pods)) = maker else { continue };
-        if Some(*namespace) == metadata.namespace.as_ref() {
-            pods.extend(ClusterPod::read(json));
-        }
-    }
+/// The values of each key, in their order.
+fn grouped<K: Eq + Hash, V>(pairs: impl Iterator<Item = (K, V)>) -> HashMap<K, Vec<V>> {
+    let mut all: HashMap<K, Vec<V>> = HashMap::new();
+    pairs.for_each(|(key, value)| all.entry(key).or_default().push(value));
+    all
 }

@@ -38,8 +38,6 @@ const KINDS: [(&str, &str); 4] = [
 ];
 
 pub struct Admission {
-    /// The pod after the mutating webhook.
-    pub stored: Value,
     /// Every denial, at most one for each slot, and those of the pod.
     pub denials: Vec<SlotDenial>,
     /// The other denials of these slots: of a credential spec that could not be read, or may not be used either.
@@ -130,9 +128,9 @@ impl World {
         // Assumes that tickets are enabled. This sidecar has neither image nor broker, so a pod that has it must not be printed.
         let tickets = TicketSettings::On(Arc::new(Sidecar::default()));
         let settings = Settings { enforcement: Enforcement::Warn, tickets, ..Settings::default() };
-        let mut review = Arc::clone(pod.review()?);
-        let mut admission = Admission { stored: pod.json.clone(), denials: Vec::new(), others: Vec::new() };
-        for webhook in reviewed.webhooks() {
+        let (mut review, mut stored) = (Arc::clone(pod.review()?), pod.json.clone());
+        let mut admission = Admission { denials: Vec::new(), others: Vec::new() };
+        for webhook in reviewed.webhooks.iter().copied() {
             let step = Decision::begin(Arc::clone(&review), webhook, settings.clone());
             let answered = step.answered_by(async |question| match question {
                 Question::Contents(name, _) => Fact::Contents(self.spec(name).await),
@@ -145,8 +143,8 @@ impl World {
             if let Some(patch) = decision.patch {
                 let patch: json_patch::Patch =
                     serde_json::from_slice(patch.as_bytes()).context("the patch is not a JSON Patch")?;
-                json_patch::patch(&mut admission.stored, &patch).context("the patch does not fit the pod")?;
-                review = review_of(&review.namespace, &admission.stored)?;
+                json_patch::patch(&mut stored, &patch).context("the patch does not fit the pod")?;
+                review = review_of(&review.namespace, &stored)?;
             }
         }
         Ok(admission)

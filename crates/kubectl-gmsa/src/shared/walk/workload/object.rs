@@ -34,35 +34,29 @@ pub struct ClusterWorkload {
     template: Result<Option<Box<RawValue>>, Box<RawValue>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Fields {
-    #[serde(default)]
     metadata: ObjectMeta,
-    #[serde(default)]
     spec: Spec,
-    #[serde(default)]
     status: Reported,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase")]
 struct Spec {
     replicas: Option<usize>,
     parallelism: Option<usize>,
     completions: Option<usize>,
-    #[serde(default)]
     suspend: bool,
-    #[serde(default)]
     paused: bool,
     selector: Option<LabelSelector>,
-    #[serde(default)]
     update_strategy: Value,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase")]
 struct Reported {
-    #[serde(default)]
     conditions: Vec<DeploymentCondition>,
     desired_number_scheduled: Option<usize>,
     observed_generation: Option<i64>,
