@@ -48,13 +48,13 @@ pub struct Given {
     /// When to ask again (RFC 3339, UTC).
     pub renew_after: String,
     #[serde(flatten)]
-    pub product: Product,
+    pub product: GivenProduct,
 }
 
 /// The tickets of an account, or its keytab.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
-pub enum Product {
+pub enum GivenProduct {
     Tickets {
         /// The services that they are for: `HTTP/app.contoso.com`. `*` alone is a ticket-granting ticket.
         services: Vec<String>,
@@ -75,7 +75,7 @@ pub enum Product {
     },
 }
 
-impl Product {
+impl GivenProduct {
     /// For the log: the services, when the tickets expire, the number of the key.
     pub fn described(&self) -> (String, Option<&str>, Option<u32>) {
         match self {

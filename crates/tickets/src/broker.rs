@@ -48,7 +48,7 @@ use spec::{SpecAccount, Specs};
 use token::Caller;
 
 use crate::{
-    api::{CCACHE, Given, MAX_RESPONSE, Product, RESERVE, Refusal},
+    api::{CCACHE, Given, GivenProduct, MAX_RESPONSE, RESERVE, Refusal},
     domains::DomainConfig,
     limits::{BrokerLimits, Times},
     metrics::{BrokerMetrics, Exchange},
@@ -140,7 +140,7 @@ impl Broker {
             credential_spec: name.to_string(),
             principal: keys.client.to_string(),
             renew_after: second(UtcDateTime::now() + left),
-            product: Product::Keytab {
+            product: GivenProduct::Keytab {
                 names: spec.services.list(),
                 kvno: keys.kvno,
                 keytab: STANDARD.encode(&*keys.keytab(tickets.into_iter().map(|ticket| ticket.service.name))),
@@ -267,7 +267,7 @@ fn answer(name: &SpecName, services: &Services, logon: &Logon, tickets: &[Ticket
         credential_spec: name.to_string(),
         principal: logon.client.to_string(),
         renew_after: second(renew_after),
-        product: Product::Tickets {
+        product: GivenProduct::Tickets {
             services: services.list(),
             expires: second(expires),
             ccache: STANDARD.encode(&*ccache(tickets)),

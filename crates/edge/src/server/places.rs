@@ -43,16 +43,16 @@ use crate::{
 const UNPROVEN: usize = 32;
 
 /// What places are shared between: addresses, or other names.
-pub trait Source: Clone + Debug + Eq + Hash {}
+pub trait Claimant: Clone + Debug + Eq + Hash {}
 
-impl<S: Clone + Debug + Eq + Hash> Source for S {}
+impl<S: Clone + Debug + Eq + Hash> Claimant for S {}
 
 /// The places of a listener, the turns of its handshakes, or those of a program, and the connections or requests that hold one or wait for one.
 #[derive(Debug)]
-pub struct Places<S: Source = IpAddr>(Mutex<State<S>>);
+pub struct Places<S: Claimant = IpAddr>(Mutex<State<S>>);
 
 #[derive(Debug)]
-struct State<S: Source> {
+struct State<S: Claimant> {
     free: usize,
     /// How many times the free places an address may hold when it takes another one.
     share: usize,
@@ -68,7 +68,7 @@ struct State<S: Source> {
 
 /// The connections of a source.
 #[derive(Debug)]
-struct Connections<S: Source> {
+struct Connections<S: Claimant> {
     /// Places that they hold, and how many of those have brought a request that was decided.
     held: usize,
     proven: usize,
@@ -78,7 +78,7 @@ struct Connections<S: Source> {
     ready: Queue<S>,
 }
 
-impl<S: Source> Default for Connections<S> {
+impl<S: Claimant> Default for Connections<S> {
     fn default() -> Self {
         Self { held: 0, proven: 0, idle: VecDeque::new(), silent: Queue::new(), ready: Queue::new() }
     }
@@ -87,7 +87,7 @@ impl<S: Source> Default for Connections<S> {
 /// Connections that wait, by their numbers: the first came first.
 type Queue<S> = BTreeMap<u64, oneshot::Sender<Place<S>>>;
 
-impl<S: Source> Connections<S> {
+impl<S: Claimant> Connections<S> {
     /// The index of the idle connection that makes room first, if its time has come: one that never brought a request,
     /// or else, where there is no such connection, the one that is idle longest.
     fn first_to_go(&self) -> Option<usize> {
@@ -115,7 +115,7 @@ pub(super) fn source_of(peer: IpAddr) -> IpAddr {
     }
 }
 
-impl<S: Source> Places<S> {
+impl<S: Claimant> Places<S> {
     /// An address takes one of these places while it holds fewer than `share` times as many as are free.
     pub fn new(places: usize, share: usize, most_waiting: usize) -> Arc<Self> {
         let sources = HashMap::new();
@@ -226,7 +226,7 @@ impl<S: Source> Places<S> {
     }
 }
 
-impl<S: Source> State<S> {
+impl<S: Claimant> State<S> {
     /// Removes the next connection that gets a place from the queues.
     fn next_ready(&mut self) -> Option<(S, oneshot::Sender<Place<S>>)> {
         if self.ready == 0 {
@@ -289,13 +289,13 @@ impl<S: Source> State<S> {
 }
 
 /// A connection that waits, until this is dropped.
-struct Waiting<'p, S: Source> {
+struct Waiting<'p, S: Claimant> {
     places: &'p Places<S>,
     source: S,
     number: u64,
 }
 
-impl<S: Source> Drop for Waiting<'_, S> {
+impl<S: Claimant> Drop for Waiting<'_, S> {
     fn drop(&mut self) {
         let mut state = self.places.0.lock();
         if let Some(connections) = state.sources.get_mut(&self.source) {
@@ -310,7 +310,7 @@ impl<S: Source> Drop for Waiting<'_, S> {
 
 /// A place, until this is dropped. Each request has the one of its connection among its extensions, as `Arc<Place>`.
 #[derive(Debug)]
-pub struct Place<S: Source = IpAddr> {
+pub struct Place<S: Claimant = IpAddr> {
     places: Arc<Places<S>>,
     source: S,
     since: Instant,
@@ -322,7 +322,7 @@ pub struct Place<S: Source = IpAddr> {
     pub(super) close: CancellationToken,
 }
 
-impl<S: Source> Place<S> {
+impl<S: Claimant> Place<S> {
     /// Where the connection comes from: an IPv4 address, or an IPv6 network of 64 bits.
     pub fn source(&self) -> S {
         self.source.clone()
@@ -372,7 +372,7 @@ impl<S: Source> Place<S> {
     }
 }
 
-impl<S: Source> Drop for Place<S> {
+impl<S: Claimant> Drop for Place<S> {
     fn drop(&mut self) {
         self.places.hand_out(|state| {
             state.free += 1;
@@ -388,9 +388,9 @@ impl<S: Source> Drop for Place<S> {
 
 /// A connection whose request is being decided.
 #[derive(Debug)]
-pub struct Busy<S: Source = IpAddr>(Arc<Place<S>>);
+pub struct Busy<S: Claimant = IpAddr>(Arc<Place<S>>);
 
-impl<S: Source> Drop for Busy<S> {
+impl<S: Claimant> Drop for Busy<S> {
     fn drop(&mut self) {
         let Self(place) = self;
         place.is_busy.store(false, Ordering::Relaxed);

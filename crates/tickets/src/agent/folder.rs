@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::client::AskError;
-use crate::api::{Given, KEPT_FOR, Product};
+use crate::api::{Given, GivenProduct, KEPT_FOR};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_core::credspec::Verb;
 use gmsa_kerberos::with_former;
@@ -64,14 +64,14 @@ impl Folder {
         let decoded = |text: &str, error| BASE64_STANDARD.decode(text).map_err(|_| AskError::Unreadable(error));
         let Given { principal, product, .. } = given;
         let (verb, written, summary) = match product {
-            Product::Tickets { services, expires, ccache, krb5_conf } => {
+            GivenProduct::Tickets { services, expires, ccache, krb5_conf } => {
                 let ccache = decoded(ccache, "has no tickets in Base64")?;
                 // The configuration first: it fits the old tickets too.
                 let written = self.replace(KRB5_CONF, krb5_conf.as_bytes(), mode);
                 let written = written.and_then(|()| self.replace(CCACHE, &ccache, mode));
                 (Verb::Use, written, json!({"principal": principal, "services": services, "expires": expires}))
             }
-            Product::Keytab { names, kvno, keytab } => {
+            GivenProduct::Keytab { names, kvno, keytab } => {
                 // A broker that has started since, or another replica, does not know all keys.
                 let is_same =
                     self.summary(Verb::Export).is_some_and(|former| former.get("principal") == Some(&json!(principal)));
