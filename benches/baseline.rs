@@ -25,7 +25,7 @@ use gmsa_edge::{
     tls::{self, Served, files::Files, issue::Ca},
 };
 use gmsa_webhook::{
-    limits::{IDLE_TIMEOUT, Limits, MAX_BODY},
+    limits::{DEFAULT_MEMORY, IDLE_TIMEOUT, Limits, MAX_BODY},
     metrics::Metrics,
 };
 use serde::{Deserialize, Serialize};
@@ -111,7 +111,7 @@ pub async fn main() -> anyhow::Result<()> {
     let served = Served::new(Metrics::new().0.edge);
     served.publish(pair);
     let tls = Handshakes::new(tls::server_config(&served, None)?, Handle::current());
-    let limits = Limits::default();
+    let limits = Limits::of_memory(DEFAULT_MEMORY);
     let serving = Serving {
         tls: Some(tls),
         keeps_decided: true,

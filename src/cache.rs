@@ -109,11 +109,7 @@ impl Cache {
 impl Resolver for Cache {
     fn resolve<'a>(&'a self, name: &'a SpecName, freshness: Freshness, deadline: Instant) -> BoxFuture<'a, Resolved> {
         let known = move |name: &SpecName| {
-            let fact = if freshness == Freshness::Any {
-                self.memory.store.read().get(name, Moment::now())?
-            } else {
-                return None;
-            };
+            let fact = (freshness == Freshness::Any).then(|| self.memory.store.read().get(name, Moment::now()))??;
             Some(Resolved { fact, source: Source::Cache })
         };
         if let Some(known) = known(name) {

@@ -55,9 +55,6 @@ pub enum Certificate {
 pub struct Config {
     pub typed: ServeArgs,
     pub certificate: Certificate,
-    /// How often certificate files are read, besides after each change.
-    pub tls_reload_interval: Duration,
-    pub foreign_ca_grace: Duration,
     /// The CAs of the clients that may call, and the names that they must have; `None` where every client may.
     pub clients: Option<(PathBuf, Vec<String>)>,
     pub listen: SocketAddr,
@@ -98,9 +95,8 @@ impl ServeArgs {
         let (ip, port) =
             if standalone { (IpAddr::V4(Ipv4Addr::LOCALHOST), 8443) } else { (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 443) };
         let tls = args.certificates.clone();
-        let reload = tls.tls_reload_interval;
         let clients = tls.client_ca.clone().map(|file| (file, tls.client_name.clone()));
-        let (foreign_ca_grace, cert_reload) = (tls.foreign_ca_grace, tls.cert_reload.is_some());
+        let cert_reload = tls.cert_reload.is_some();
         let certificate = tls.resolve(standalone)?;
         let given = [
             ("--cert-reload", cert_reload),
@@ -109,8 +105,6 @@ impl ServeArgs {
         ];
         Ok(Config {
             certificate,
-            tls_reload_interval: reload,
-            foreign_ca_grace,
             clients,
             listen: args.listen.unwrap_or(SocketAddr::new(ip, args.https_port.flatten().unwrap_or(port))),
             admin_listen: args.admin_listen.unwrap_or(SocketAddr::new(ip, 9090)),

@@ -78,13 +78,6 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
-    /// Limits for [`DEFAULT_MEMORY`].
-    fn default() -> Self {
-        Self::of_memory(DEFAULT_MEMORY)
-    }
-}
-
 /// The largest request body, in bytes. The API server itself accepts objects of up to 3 MiB, and an update carries two.
 pub const MAX_BODY: usize = 8 * 1024 * 1024;
 

@@ -222,7 +222,7 @@ pub struct ServeArgs {
     pub(super) admin_listen: Option<SocketAddr>,
 
     #[command(flatten)]
-    pub(super) certificates: CertificateArgs,
+    pub certificates: CertificateArgs,
 
     /// Give pods that use GMSA and have no host name a random one.
     #[arg(long, value_name = "BOOL", env = "RANDOM_HOSTNAME", num_args = 0..=1, require_equals = true, default_value = "false", action = ArgAction::Set, default_missing_value = "true", value_parser = go_bool, help_heading = "Decisions")]
@@ -318,7 +318,7 @@ pub(super) struct TicketArgs {
 /// Where the serving certificate comes from, and which clients may connect.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Certificates")]
-pub(super) struct CertificateArgs {
+pub struct CertificateArgs {
     /// Serving certificate: a PEM file, the leaf first.
     #[arg(long, value_name = "FILE", env = "TLS_CRT", requires = "tls_key")]
     pub(super) tls_cert: Option<PathBuf>,
@@ -365,11 +365,11 @@ pub(super) struct CertificateArgs {
 
     /// How long foreign CAs stay in a caBundle: until the pods that serve with them are gone.
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = duration, hide_short_help = true)]
-    pub(super) foreign_ca_grace: Duration,
+    pub foreign_ca_grace: Duration,
 
     /// How often files with certificates and CAs are read, besides after each change.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration, hide_short_help = true)]
-    pub(super) tls_reload_interval: Duration,
+    pub tls_reload_interval: Duration,
 
     /// Only serve clients with a certificate of a CA in this PEM file.
     #[arg(long, value_name = "FILE", hide_short_help = true)]

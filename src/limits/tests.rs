@@ -67,7 +67,7 @@ fn every_bound_follows_from_the_memory_limit() {
         credential_specs: 128 * MIB / 13,
     };
     assert_eq!(limits(128), expected);
-    assert_eq!(Limits::default(), expected);
+    assert_eq!(Limits::of_memory(DEFAULT_MEMORY), expected);
     assert_eq!(limits(256).connections, 379);
     assert_eq!(limits(16), limits(64));
     assert_eq!(limits(1 << 20), limits(1024));

@@ -20,7 +20,7 @@ use gmsa_edge::{
 };
 use gmsa_webhook::{
     PROGRAM,
-    limits::Limits,
+    limits::{DEFAULT_MEMORY, Limits},
     metrics::Metrics,
     server::{self, LookUpSources, Reviewer},
 };
@@ -96,7 +96,7 @@ impl Setup {
         let Standalone { specs, rbac } = Standalone::load(Path::new("examples")).unwrap();
         Self {
             sources: LookUpSources { resolver: Arc::new(specs), authorizer: Arc::new(rbac) },
-            limits: Limits::default(),
+            limits: Limits::of_memory(DEFAULT_MEMORY),
             clients: None,
             drain: Duration::from_secs(10),
             fault: Arc::default(),

@@ -109,15 +109,20 @@ pub fn lines(text: &str) -> String {
 
 /// A JSON text, in which such characters occur only in strings, in ASCII where it would hide something or begin a command of a pipeline's log.
 pub fn json(text: &str) -> String {
+    json_without(text, |c, before| c != '\n' && (hides(c) || (c == '#' && before.ends_with('#'))))
+}
+
+/// A JSON text with escapes for the characters that `is_escaped` says, given each with the text before it.
+pub fn json_without(text: &str, is_escaped: impl Fn(char, &str) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if c == '\n' || !(hides(c) || (c == '#' && out.ends_with('#'))) {
-            out.push(c);
-        } else {
+        if is_escaped(c, &out) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 // Writing into a String cannot fail.
                 let _ = write!(out, "\\u{unit:04x}");
             }
+        } else {
+            out.push(c);
         }
     }
     out

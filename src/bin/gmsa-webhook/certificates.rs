@@ -51,10 +51,10 @@ pub fn serve(
             tracing::info!(certificate = %pair.summary(), "using the certificate in {}", files.cert.display());
             served.publish(pair);
             ready.set();
-            let reload = files.clone().keep_served(served.clone(), config.tls_reload_interval);
+            let reload = files.clone().keep_served(served.clone(), config.typed.certificates.tls_reload_interval);
             tasks.spawn(async move { match reload.await {} });
             if let Some((file, configurations)) = publish {
-                let (configurations, grace) = (configurations.clone(), config.foreign_ca_grace);
+                let (configurations, grace) = (configurations.clone(), config.typed.certificates.foreign_ca_grace);
                 let publication = Publication::new(cluster()?, PROGRAM, configurations, grace, metrics.clone());
                 let following = publication.follow(file.clone(), CHECK_INTERVAL, Arc::new(Moment::now));
                 tasks.spawn(async move { match following.await {} });
@@ -96,7 +96,7 @@ pub fn serve(
 pub fn clients(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Option<Arc<ClientAuth>>> {
     let Some((file, names)) = &config.clients else { return Ok(None) };
     let clients = ClientAuth::load(file.clone(), names.clone())?;
-    let reload = Arc::clone(&clients).keep_loaded(config.tls_reload_interval);
+    let reload = Arc::clone(&clients).keep_loaded(config.typed.certificates.tls_reload_interval);
     tasks.spawn(async move { match reload.await {} });
     Ok(Some(clients))
 }

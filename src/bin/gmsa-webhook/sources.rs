@@ -42,7 +42,7 @@ pub fn tickets(config: &Config, api: Option<Arc<ApiServer>>, tasks: &mut Tasks) 
         "the webhook has just started, and what the sidecar needs is not read yet",
     ));
     let (settings, current) = watch::channel(tickets.read().ok().filter(|_| api.is_none()).unwrap_or(unknown));
-    let reload = tickets.keep(api, config.tls_reload_interval, settings);
+    let reload = tickets.keep(api, config.typed.certificates.tls_reload_interval, settings);
     tasks.spawn(async move { match reload.await {} });
     current
 }

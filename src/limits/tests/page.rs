@@ -87,7 +87,7 @@ fn of_pods() -> Vec<LimitRow> {
 }
 
 fn of_connections() -> Vec<LimitRow> {
-    let limits = Limits::default();
+    let limits = Limits::of_memory(DEFAULT_MEMORY);
     let admin = admin::serving(usize::MAX);
     vec![
         (
@@ -163,7 +163,7 @@ fn of_calls() -> Vec<LimitRow> {
         ("remembered approvals", number(MAX_REMEMBERED), "asked again"),
         (
             "credential specs in memory",
-            part("a thirteenth", &bytes(Limits::default().credential_specs)),
+            part("a thirteenth", &bytes(Limits::of_memory(DEFAULT_MEMORY).credential_specs)),
             "read for each review",
         ),
         ("page of a list, line of a watch", bytes(MAX_PAGE), "smaller pages; the watch begins again"),

@@ -11,7 +11,10 @@ use gmsa_edge::{
     admin::{self, Readiness},
     server::Listener,
 };
-use gmsa_webhook::{limits::Limits, metrics::Metrics};
+use gmsa_webhook::{
+    limits::{DEFAULT_MEMORY, Limits},
+    metrics::Metrics,
+};
 use http::StatusCode;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -36,7 +39,7 @@ const BUSY: &str = "this replica is reviewing as many requests as it may at once
 
 #[tokio::test]
 async fn over_its_limit_reviews_wait_and_are_answered_with_503_where_they_wait_in_vain() {
-    let (gated, server) = Gated::start(Limits { reviews: 2, ..Limits::default() });
+    let (gated, server) = Gated::start(Limits { reviews: 2, ..Limits::of_memory(DEFAULT_MEMORY) });
     let mut held = gated.hold(&server, 2, &one_pod(0)).await;
     assert_eq!(server.post("/mutate?timeout=1s", one_pod(0)).await, refused(503, BUSY));
     for _ in 0..6 {
@@ -50,7 +53,7 @@ async fn over_its_limit_reviews_wait_and_are_answered_with_503_where_they_wait_i
 
 #[tokio::test]
 async fn over_its_limit_of_connections_a_client_waits_and_answers_end_theirs() {
-    let (gated, server) = Gated::start(Limits { connections: 1, reviews: 1, ..Limits::default() });
+    let (gated, server) = Gated::start(Limits { connections: 1, reviews: 1, ..Limits::of_memory(DEFAULT_MEMORY) });
     let mut first = server.connect().await;
     first.write_all(&post("/mutate", &one_pod(0))).await.unwrap();
     gated.entered().await;
@@ -68,7 +71,7 @@ async fn over_its_limit_of_connections_a_client_waits_and_answers_end_theirs() {
 
 #[tokio::test]
 async fn a_request_that_begins_behind_another_one_occupies_no_place() {
-    let server = limited(Limits { connections: 1, ..Limits::default() });
+    let server = limited(Limits { connections: 1, ..Limits::of_memory(DEFAULT_MEMORY) });
     let mut first = server.connect().await;
     first.write_all(&[plain_review(), (post_head("/mutate", 5) + "ab").into_bytes()].concat()).await.unwrap();
     assert_eq!(read_answer(&mut first).await.unwrap().1["response"]["allowed"], true);
@@ -84,7 +87,7 @@ async fn connections_without_a_request_keep_no_client_out() {
     let record = |part: &[u8]| [&[22, 3, 1], &u16::try_from(part.len()).unwrap().to_be_bytes()[..], part].concat();
     let half_a_hello: Vec<u8> = message.chunks(1 << 14).flat_map(record).collect();
     for sent in [Vec::new(), half_a_hello] {
-        let server = limited(Limits { connections: 50, ..Limits::default() });
+        let server = limited(Limits { connections: 50, ..Limits::of_memory(DEFAULT_MEMORY) });
         let mut open = Vec::new();
         for _ in 0..200 {
             let mut stream = TcpStream::connect(server.address).await.unwrap();
@@ -99,7 +102,7 @@ async fn connections_without_a_request_keep_no_client_out() {
 
 #[tokio::test]
 async fn a_connection_whose_answer_is_not_read_makes_room() {
-    let limits = Limits { connections: 2, ..Limits::default() };
+    let limits = Limits { connections: 2, ..Limits::of_memory(DEFAULT_MEMORY) };
     let server = Setup { limits, ..with(Large::new()) }.start();
     let mut unread = server.connect().await;
     unread.write_all(&post("/mutate", &same_containers(30)).repeat(3)).await.unwrap();
@@ -116,7 +119,7 @@ async fn a_connection_whose_answer_is_not_read_makes_room() {
 
 #[tokio::test]
 async fn announced_lengths_take_nothing_and_bodies_that_do_not_arrive_keep_no_small_review_out() {
-    let server = limited(Limits { large_bytes: 9 << 20, ..Limits::default() });
+    let server = limited(Limits { large_bytes: 9 << 20, ..Limits::of_memory(DEFAULT_MEMORY) });
     let mut announcing = Vec::new();
     for _ in 0..64 {
         let mut stream = server.connect().await;
@@ -147,7 +150,7 @@ async fn announced_lengths_take_nothing_and_bodies_that_do_not_arrive_keep_no_sm
 
 #[tokio::test]
 async fn slow_bodies_from_one_address_keep_no_large_review_of_another_one_out() {
-    let server = limited(Limits::default());
+    let server = limited(Limits::of_memory(DEFAULT_MEMORY));
     let slow = Client { source: Ipv4Addr::new(127, 0, 0, 2), ..server.client.clone() };
     let mut stalled = Vec::new();
     for length in [6_000_000, 500_000] {
@@ -168,7 +171,7 @@ async fn slow_bodies_from_one_address_keep_no_large_review_of_another_one_out() 
 
 #[tokio::test]
 async fn a_large_answer_for_which_there_is_no_memory_is_503() {
-    let limits = Limits { large_bytes: 2 << 20, ..Limits::default() };
+    let limits = Limits { large_bytes: 2 << 20, ..Limits::of_memory(DEFAULT_MEMORY) };
     let server = Setup { limits, ..with(Large::new()) }.start();
     assert_eq!(server.post("/mutate", same_containers(20)).await, refused(503, BUSY));
     assert_eq!(server.post("/mutate", same_containers(10)).await.status, StatusCode::OK);
@@ -182,7 +185,7 @@ async fn reviews_that_wait_for_the_api_server_leave_turns_and_memory_to_others()
     for (reviews, waiting, others) in
         [(28, &large, [one_pod(0), large.clone()]), (124, &small, [one_pod(0), small.clone()])]
     {
-        let (gated, server) = Gated::start(Limits::default());
+        let (gated, server) = Gated::start(Limits::of_memory(DEFAULT_MEMORY));
         let held = gated.hold(&server, reviews, waiting).await;
         assert_eq!(server.get("/health").await.status, StatusCode::NO_CONTENT);
         for body in others {

@@ -1,6 +1,6 @@
 //! What a request must be: paths, methods, content types, bodies that are reviews, one after the other, by HTTP/1.1.
 
-use gmsa_webhook::limits::Limits;
+use gmsa_webhook::limits::{DEFAULT_MEMORY, Limits};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
@@ -10,7 +10,7 @@ use crate::support::https::post;
 /// `requests.yaml` has what is sent and what is answered.
 #[tokio::test]
 async fn paths_methods_content_types_and_bodies() {
-    let server = limited(Limits::default());
+    let server = limited(Limits::of_memory(DEFAULT_MEMORY));
     let rows: Vec<Value> = serde_saphyr::from_str(include_str!("requests.yaml")).unwrap();
     for row in rows {
         let text = |field: &str| row[field].as_str().unwrap_or_default();
@@ -29,7 +29,7 @@ async fn paths_methods_content_types_and_bodies() {
 /// Announced, met while reading, and where the client writes all of it before it reads.
 #[tokio::test]
 async fn bodies_over_the_limit_are_413() {
-    let server = limited(Limits::default());
+    let server = limited(Limits::of_memory(DEFAULT_MEMORY));
     let chunks = |count: usize| format!("100000\r\n{}\r\n", " ".repeat(1 << 20)).repeat(count);
     for (length, body) in [
         ("content-length: 8388609", String::new()),
@@ -46,7 +46,7 @@ async fn bodies_over_the_limit_are_413() {
 
 #[tokio::test]
 async fn reviews_that_come_close_together_are_answered_in_order() {
-    let server = limited(Limits::default());
+    let server = limited(Limits::of_memory(DEFAULT_MEMORY));
     let mut stream = server.connect().await;
     let review = |number: u8| {
         let mut review = create(&json!({}));
@@ -66,7 +66,7 @@ async fn reviews_that_come_close_together_are_answered_in_order() {
 /// Nothing behind such a request is answered, and its body is never taken for a request.
 #[tokio::test]
 async fn only_the_answer_to_a_review_keeps_its_connection() {
-    let server = limited(Limits::default());
+    let server = limited(Limits::of_memory(DEFAULT_MEMORY));
     let hidden = "GET /info HTTP/1.1\r\nhost: l\r\n\r\n";
     for (request, status) in [
         ("GET /health", "204 No Content"),
@@ -88,6 +88,6 @@ async fn only_the_answer_to_a_review_keeps_its_connection() {
 
 #[tokio::test]
 async fn only_http_1_is_spoken() {
-    let mut stream = limited(Limits::default()).connect().await;
+    let mut stream = limited(Limits::of_memory(DEFAULT_MEMORY)).connect().await;
     assert_eq!(answers_to(&mut stream, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await, "");
 }

@@ -8,7 +8,7 @@ use std::{
 use axum::{Router, routing};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_edge::server::{Listener, Serving};
-use gmsa_webhook::limits::Limits;
+use gmsa_webhook::limits::{DEFAULT_MEMORY, Limits};
 use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, task::yield_now};
@@ -28,7 +28,7 @@ use crate::{
 
 #[tokio::test]
 async fn a_slow_body_is_408() {
-    let server = limited(Limits::default());
+    let server = limited(Limits::of_memory(DEFAULT_MEMORY));
     let half = post_head("/mutate?timeout=1s", 10) + "{";
     let answer = answers_to(&mut server.connect().await, half).await;
     assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
@@ -62,7 +62,7 @@ async fn a_review_is_answered_before_the_api_server_gives_up() {
 
 #[tokio::test]
 async fn a_large_review_whose_client_has_gone_is_dropped() {
-    let (gated, server) = Gated::start(Limits { reviews: 1, ..Limits::default() });
+    let (gated, server) = Gated::start(Limits { reviews: 1, ..Limits::of_memory(DEFAULT_MEMORY) });
     let large = one_pod(300 << 10);
     let held = gated.hold(&server, 1, &large).await;
     assert_eq!(server.post("/mutate?timeout=1s", large.clone()).await.status, StatusCode::SERVICE_UNAVAILABLE);
@@ -118,7 +118,7 @@ async fn a_drain_answers_what_is_in_flight_and_closes_what_rests() {
 
 #[tokio::test]
 async fn before_the_end_every_answer_closes_its_connection_and_new_ones_are_served() {
-    let server = limited(Limits::default());
+    let server = limited(Limits::of_memory(DEFAULT_MEMORY));
     let mut kept = server.connect().await;
     assert!(allows(&mut kept).await);
     server.ending.cancel();

@@ -15,7 +15,7 @@ use super::{Answer, Authorization, Authorizer};
 use crate::apiserver::{ApiServer, CallKind, CallRequest, object_in, with_object};
 use gmsa_core::{
     admission::{Failure, ServiceAccount, Source, UseFact},
-    credspec::{GROUP, PLURAL, SpecName, Verb, is_dns_subdomain},
+    credspec::{GROUP, PLURAL, SpecName, Verb, is_dns_label},
     quote::remark,
 };
 
@@ -76,7 +76,7 @@ async fn authorization(
 fn request(account: &ServiceAccount, verb: Verb, spec: &SpecName) -> Result<CallRequest, Failure> {
     let namespace = &*account.namespace;
     // It becomes a part of a URL.
-    if namespace.contains('.') || !is_dns_subdomain(namespace) {
+    if !is_dns_label(namespace) {
         return Err(Failure::new("the namespace is not a DNS label"));
     }
     let review = json!({

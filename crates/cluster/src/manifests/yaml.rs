@@ -4,13 +4,12 @@
 //! the last value counts, and it is a fault, and anchors cannot expand a small text without bound.
 
 use std::{
-    fmt::Write as _,
     io,
     sync::{Mutex, PoisonError},
     thread::{self, ScopedJoinHandle},
 };
 
-use gmsa_core::quote::{MESSAGE, NAME, VALUE, quoted, shorten};
+use gmsa_core::quote::{MESSAGE, NAME, VALUE, json_without, quoted, shorten};
 use serde::de::IgnoredAny;
 use serde_saphyr::{
     DefaultMessageFormatter, DuplicateKeyPolicy, Error, MergeKeyPolicy, MessageFormatter, Options, budget::BudgetBreach,
@@ -158,18 +157,7 @@ fn json_in_ascii(text: &str) -> Option<String> {
     if text.bytes().all(|b| b < 0x7f) || serde_json::from_str::<IgnoredAny>(bare).is_err() {
         return None;
     }
-    let mut ascii = String::with_capacity(text.len() * 2);
-    for c in text.chars() {
-        if c < '\u{7f}' {
-            ascii.push(c);
-        } else {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                // Writing into a String cannot fail.
-                let _ = write!(ascii, "\\u{unit:04x}");
-            }
-        }
-    }
-    Some(ascii)
+    Some(json_without(text, |c, _| c >= '\u{7f}'))
 }
 
 /// The stack of a thread that parses: the parser recurses, some 40 KiB for each level without optimisation, and its
