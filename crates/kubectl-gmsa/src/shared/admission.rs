@@ -40,9 +40,10 @@ impl NewPod {
     pub fn of_template(namespace: &str, mut template: Value, controller: &str) -> Self {
         let [labels, annotations] =
             ["/metadata/labels", "/metadata/annotations"].map(|at| template.pointer(at).cloned());
-        if template.is_object() {
+        if let Value::Object(fields) = &mut template {
             let name = format!("{controller}-");
-            template["metadata"] = json!({"generateName": name, "labels": labels, "annotations": annotations});
+            let metadata = json!({"generateName": name, "labels": labels, "annotations": annotations});
+            fields.insert("metadata".to_owned(), metadata);
         }
         Self::new(namespace, template)
     }

@@ -33,16 +33,22 @@ pub const HEADING: &str = "Directory";
 #[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub struct DirectoryOptions {
-    /// A server, a domain, or a file of LDIF
-    ///
-    /// ldaps://HOST[:PORT], ldap://HOST[:PORT] (with StartTLS), the DNS name of a domain, a file, or - for standard input; repeatable, for
-    /// several forests, with the options below once, or once for each that is not a file
-    #[arg(long, value_name = "URL|DOMAIN|FILE")]
+    #[arg(
+        long,
+        value_name = "URL|DOMAIN|FILE",
+        help = "A server, a domain, or a file of LDIF",
+        long_help = "A server, a domain, or a file of LDIF\n\nldaps://HOST[:PORT], ldap://HOST[:PORT] (with StartTLS), the DNS name of a domain, a \
+                     file, or - for standard input; repeatable, for several forests, with the options below once, or once for each that is not a file"
+    )]
     directory: Vec<String>,
-    /// The user to log on to it as
-    ///
-    /// USER@DOMAIN, DOMAIN\USER or a distinguished name. The password is asked for, or taken from $GMSA_DIRECTORY_PASSWORD
-    #[arg(long, value_name = "USER", requires = "directory")]
+    #[arg(
+        long,
+        value_name = "USER",
+        requires = "directory",
+        help = "The user to log on to it as",
+        long_help = "The user to log on to it as\n\nUSER@DOMAIN, DOMAIN\\USER or a distinguished name. The password is asked for, or taken from \
+                     $GMSA_DIRECTORY_PASSWORD"
+    )]
     directory_user: Vec<String>,
     /// A file with the password, or -
     #[arg(long, value_name = "FILE", requires = "directory_user")]

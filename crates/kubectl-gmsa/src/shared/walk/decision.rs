@@ -36,7 +36,7 @@ pub async fn checks(world: &World, pod: &NewPod, target: FixTarget<'_>) -> anyho
     for (verb, spec) in parsed.wants().filter_map(|(verb, name)| Some((verb, SpecName::parse(name)?))) {
         match world.find::<Value>(&format!("{}/{spec}", collection())).await {
             Ok(None) => denials.push(Denial::SpecMissing(spec)),
-            Ok(Some(object)) if object["credspec"].is_object() => {
+            Ok(Some(object)) if object.get("credspec").is_some_and(Value::is_object) => {
                 services = services.or_else(|| without_tickets(&spec, verb, &object));
             }
             Ok(Some(_)) => denials.push(Denial::SpecUnusable(spec)),
