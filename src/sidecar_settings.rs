@@ -7,7 +7,7 @@ use std::{convert::Infallible, path::PathBuf, sync::Arc, time::Duration};
 
 use gmsa_cluster::{
     apiserver::ApiServer,
-    kubernetes_version::{is_at_least, read},
+    kubernetes_version::{NATIVE_SIDECARS, is_at_least, read},
 };
 use gmsa_core::{
     admission::{Failure, Sidecar, TicketSettings},
@@ -27,9 +27,6 @@ use tokio::{
 
 /// How long a read of the cluster's version may take, and how long until the next one where it has no native sidecars or is not known.
 pub const READ_INTERVAL: Duration = Duration::from_secs(10);
-
-/// The first minor version of Kubernetes 1 whose native sidecars are on by default.
-const NATIVE_SIDECARS: u32 = 29;
 
 /// The operator's settings of the sidecar.
 #[derive(Clone, Debug)]

@@ -364,13 +364,6 @@ pub static KUBERNETES_VERSION: Rule = Rule {
     title: "The API server is older than the chart supports, or has no match conditions.",
     remedy: "Upgrade the cluster: the chart needs Kubernetes 1.25 or later, the chart of tickets 1.29. From 1.28 on there are match conditions, from 1.30 on the guard.",
 };
-#[doc = "You lack a right that the installation needs."]
-pub static INSTALL_PERMISSIONS: Rule = Rule {
-    id: "install-permissions",
-    severity: Severity::Error,
-    title: "You lack a right that the installation needs.",
-    remedy: "Install as a user who has it, such as a cluster administrator (`--as`, `--context`). docs/rights.md lists the rights.",
-};
 #[doc = "A namespace is being deleted, so nothing is created in it."]
 pub static NAMESPACE_UNUSABLE: Rule = Rule {
     id: "namespace-unusable",
@@ -454,13 +447,6 @@ pub static SELECTORS_CHANGED: Rule = Rule {
     severity: Severity::Warning,
     title: "The selectors of a webhook configuration were changed after the installation.",
     remedy: "Remove the selectors with the `kubectl patch` that `kubectl gmsa doctor` prints, then run `helm upgrade` (Helm 4: with `--force-conflicts`), which restores those of the chart's values. On AKS, the chart's annotation `admissions.enforcer/disabled` keeps the selectors as they are.",
-};
-#[doc = "Every Pod of the cluster can connect to the webhook."]
-pub static NETWORK_OPEN: Rule = Rule {
-    id: "network-open",
-    severity: Severity::Note,
-    title: "Every Pod of the cluster can connect to the webhook.",
-    remedy: "Set `networkPolicy.enabled=true` in the chart, and the addresses of the API servers as `networkPolicy.apiServerCidrs`.",
 };
 #[doc = "The webhook does not review the Pods of a namespace."]
 pub static NAMESPACES_EXCLUDED: Rule = Rule {
@@ -2224,9 +2210,6 @@ RuleEntry { rule: &KUBERNETES_VERSION, words: &[
     Message("chart requires kubeversion"),
 ], remedies: &[
 ] },
-RuleEntry { rule: &INSTALL_PERMISSIONS, words: &[
-], remedies: &[
-] },
 RuleEntry { rule: &NAMESPACE_UNUSABLE, words: &[
     Refusal("because it is being terminated"),
     Refusal("namespace * is being terminated"),
@@ -2276,9 +2259,6 @@ RuleEntry { rule: &MATCH_CONDITIONS, words: &[
 ], remedies: &[
 ] },
 RuleEntry { rule: &SELECTORS_CHANGED, words: &[
-], remedies: &[
-] },
-RuleEntry { rule: &NETWORK_OPEN, words: &[
 ], remedies: &[
 ] },
 RuleEntry { rule: &NAMESPACES_EXCLUDED, words: &[
@@ -4038,5 +4018,7 @@ pub static REMOVED: &[(&str, &str)] = &[
     ("object-missing", "This rule was removed: its messages are not about GMSA. It is shown as it stands."),
     ("probe-failed", "This rule was removed: its messages are not about GMSA. It is shown as it stands."),
     ("release-stuck", "This rule was removed: its messages are not about GMSA. It is shown as it stands."),
+    ("install-permissions", "This rule was removed: Helm names the right that it lacks, and docs/rights.md lists all of them."),
+    ("network-open", "This rule was removed: docs/security.md says how to let only the API server connect to the webhook."),
     ("static-policies", "This rule was removed: docs/static-policies.md says how to try them."),
 ];

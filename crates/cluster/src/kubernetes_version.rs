@@ -7,6 +7,9 @@ use tokio::time::Instant;
 use crate::apiserver::ApiServer;
 use gmsa_core::admission::Failure;
 
+/// The first minor version of Kubernetes 1 whose native sidecars are on by default.
+pub const NATIVE_SIDECARS: u32 = 29;
+
 /// The version, such as `v1.29.3-eks-1234`.
 ///
 /// # Errors

@@ -129,7 +129,7 @@ fn main() -> ExitCode {
 /// The exit code of a result. An error is printed, as JSON too where that was asked for.
 fn finish(result: anyhow::Result<Outcome>, as_json: bool) -> ExitCode {
     match result {
-        Ok(outcome) => outcome.into(),
+        Ok(outcome) => ExitCode::from(outcome as u8),
         // The reader of the output has closed it (`| head`).
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -142,7 +142,7 @@ fn finish(result: anyhow::Result<Outcome>, as_json: bool) -> ExitCode {
                 // If standard output fails too, the exit code still reports the error.
                 let _ = json::error(&error).and_then(print);
             }
-            Outcome::Incomplete.into()
+            ExitCode::from(Outcome::Incomplete as u8)
         }
     }
 }

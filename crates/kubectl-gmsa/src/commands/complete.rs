@@ -35,9 +35,13 @@ pub fn complete(root: &Command, words: &[String]) -> String {
     } else if let Some((name, _)) = typed.split_once('=').filter(|(name, _)| name.starts_with("--")) {
         find_option(command, name).map_or((Vec::new(), NO_FILES), |option| values(option, &format!("{name}=")))
     } else if typed.starts_with('-') {
-        (options(command), NO_FILES)
+        let shown = command.get_arguments().filter(|argument| !argument.is_hide_set());
+        let lines =
+            shown.filter_map(|argument| Some(line(&format!("--{}", argument.get_long()?), argument.get_help())));
+        (lines.collect(), NO_FILES)
     } else if command.has_subcommands() && positionals == 0 {
-        (subcommands(command), NO_FILES)
+        let shown = command.get_subcommands().filter(|below| !below.is_hide_set());
+        (shown.map(|below| line(below.get_name(), below.get_about())).collect(), NO_FILES)
     } else {
         command.get_positionals().nth(positionals).map_or((Vec::new(), NO_FILES), |argument| values(argument, ""))
     };
@@ -60,16 +64,6 @@ fn values(argument: &Arg, start: &str) -> (Vec<String>, &'static str) {
     let names_files =
         matches!(argument.get_value_hint(), ValueHint::AnyPath | ValueHint::FilePath | ValueHint::DirPath);
     (lines, if names_files { FILES } else { NO_FILES })
-}
-
-fn options(command: &Command) -> Vec<String> {
-    let shown = command.get_arguments().filter(|argument| !argument.is_hide_set());
-    shown.filter_map(|argument| Some(line(&format!("--{}", argument.get_long()?), argument.get_help()))).collect()
-}
-
-fn subcommands(command: &Command) -> Vec<String> {
-    let shown = command.get_subcommands().filter(|below| !below.is_hide_set());
-    shown.map(|below| line(below.get_name(), below.get_about())).collect()
 }
 
 /// A candidate, and the first line of its description.

@@ -6,8 +6,7 @@
 use std::{cell::RefCell, path::PathBuf, time::Duration};
 
 use clap::Args;
-use k8s_openapi::{api::authorization::v1::ResourceAttributes, apimachinery::pkg::version::Info};
-use serde_json::{Value, json};
+use k8s_openapi::apimachinery::pkg::version::Info;
 use tokio::time::Instant;
 
 use crate::shared::{
@@ -17,10 +16,8 @@ use crate::shared::{
     directory::DirectoryOptions,
     output::{Filter, Shape},
     print_clean, rounds,
-    unread::Read,
     world::{ClusterSource, World},
 };
-use gmsa_core::admission::ServiceAccount;
 
 mod api_server;
 mod bundle;
@@ -61,7 +58,7 @@ pub struct Options {
     list: bool,
     /// Check before the installation if all is ready
     ///
-    /// The version, your rights, the namespace (--namespace, otherwise gmsa-webhook), and existing GMSA objects
+    /// The version, the namespace (--namespace, otherwise gmsa-webhook), and existing GMSA objects
     #[arg(long, conflicts_with_all = ["directory", "from"])]
     pre: bool,
     /// Wait until nothing fails
@@ -115,29 +112,4 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         }
         Ok(outcome)
     })
-}
-
-/// Whether a service account may do this, or the user, if there is none.
-async fn may(world: &World, account: Option<&ServiceAccount>, right: &ResourceAttributes) -> Read<bool> {
-    let (kind, spec) = match account {
-        None => ("SelfSubjectAccessReview", json!({"resourceAttributes": right})),
-        Some(account) => (
-            "SubjectAccessReview",
-            json!({"user": account.user(), "groups": account.groups(), "resourceAttributes": right}),
-        ),
-    };
-    let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": kind, "metadata": {}, "spec": spec});
-    let path = format!("/apis/authorization.k8s.io/v1/{}s", kind.to_ascii_lowercase());
-    let answer: Value = world.ask(&path, &review).await?;
-    Ok(answer.pointer("/status/allowed") == Some(&Value::Bool(true)))
-}
-
-/// A verb on a resource of a group.
-fn permission(verb: &str, group: &str, resource: &str) -> ResourceAttributes {
-    ResourceAttributes {
-        verb: Some(verb.to_owned()),
-        group: Some(group.to_owned()),
-        resource: Some(resource.to_owned()),
-        ..ResourceAttributes::default()
-    }
 }

@@ -24,7 +24,7 @@ use crate::shared::{
     rules,
     unread::{is_cause, not_checked},
     walk::events::Events,
-    world::World,
+    world::{World, pods_of},
 };
 use gmsa_core::{
     admission::ServiceAccount,
@@ -158,10 +158,8 @@ struct Probe<'o> {
 }
 
 impl Probe<'_> {
-    /// The path of the pods, or of the pod with this name.
     fn path(&self, name: &str) -> String {
-        let slash = if name.is_empty() { "" } else { "/" };
-        format!("/api/v1/namespaces/{}/pods{slash}{name}", self.namespace)
+        format!("{}/{name}", pods_of(Some(&self.namespace)))
     }
 
     async fn all(&self) -> anyhow::Result<Vec<Check>> {

@@ -14,7 +14,7 @@ use crate::shared::{
     Outcome,
     connection::{Connection, block_on},
     output::{Shape, print_as},
-    webhook::{endpoints, image, is_ready, metrics, pod_name},
+    webhook::{endpoints, image, is_ready, metrics, pod_name, release},
     world::World,
 };
 use gmsa_core::{causes, quote::one_line};
@@ -50,13 +50,10 @@ struct Versions {
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let (plugin, found) = (env!("CARGO_PKG_VERSION"), block_on(webhook(connection)));
     let unknown = found.as_ref().err().map(|error| causes::chain(error.as_ref()));
-    let shown = match (&found, &unknown) {
-        (Ok(found), _) => found.join(", "),
-        (Err(_), why) => format!("unknown: {}", why.as_deref().unwrap_or_default()),
-    };
+    let webhook = found.unwrap_or_default();
+    let shown = unknown.as_ref().map_or_else(|| webhook.join(", "), |why| format!("unknown: {why}"));
     let table = || format!("plugin   {plugin}\nwebhook  {}\n", one_line(&shown));
-    let body = Versions { plugin, webhook: found.unwrap_or_default(), unknown };
-    print_as(options.output, Outcome::Clean, table, body)
+    print_as(options.output, Outcome::Clean, table, Versions { plugin, webhook, unknown })
 }
 
 async fn webhook(connection: &Connection) -> anyhow::Result<Vec<String>> {
@@ -89,8 +86,10 @@ async fn versions(world: &World, service: &ServiceReference) -> anyhow::Result<B
         // The pod may be deleted by now.
         let path = format!("/api/v1/namespaces/{}/pods/{name}", service.namespace);
         let Some(pod) = world.find::<Pod>(&path).await? else { continue };
-        let metrics = metrics(world, &service.namespace, name, &pod).await;
-        found.extend(metrics.and_then(Result::ok).as_deref().and_then(built).or_else(|| tag(&pod)));
+        let metrics = metrics(world, &pod).await;
+        found.extend(
+            metrics.and_then(Result::ok).as_deref().and_then(built).or_else(|| Some(release(image(&pod)?)?.to_owned())),
+        );
     }
     Ok(found)
 }
@@ -101,28 +100,16 @@ fn built(metrics: &str) -> Option<String> {
     Some(labels.split_once("version=\"")?.1.split_once('"')?.0.to_owned())
 }
 
-/// The tag of the image; a digest contains no version.
-fn tag(pod: &Pod) -> Option<String> {
-    let image = image(pod)?.split('@').next()?;
-    let (_, tag) = image.rsplit_once(':').filter(|(_, tag)| !tag.contains('/'))?;
-    Some(tag.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn tag_of(image: &str) -> Option<String> {
-        tag(&serde_json::from_value(serde_json::json!({"spec": {"containers": [{"name": "a", "image": image}]}}))
-            .unwrap())
-    }
-
     #[test]
     fn the_version_of_an_image_is_its_tag() {
-        assert_eq!(tag_of("gmsa-webhook:0.1.0").as_deref(), Some("0.1.0"));
-        assert_eq!(tag_of("registry.example.com:5000/gmsa-webhook:1.2.3@sha256:abc").as_deref(), Some("1.2.3"));
-        assert_eq!(tag_of("registry.example.com:5000/gmsa-webhook"), None);
-        assert_eq!(tag_of("gmsa-webhook@sha256:abc"), None);
+        assert_eq!(release("gmsa-webhook:0.1.0"), Some("0.1.0"));
+        assert_eq!(release("registry.example.com:5000/gmsa-webhook:1.2.3@sha256:abc"), Some("1.2.3"));
+        assert_eq!(release("registry.example.com:5000/gmsa-webhook"), None);
+        assert_eq!(release("gmsa-webhook@sha256:abc"), None);
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::shared::{
     world::{ClusterSource, reads::acts},
 };
 use gmsa_cluster::{
-    authorizer::rbac::{BindingGrant, Rbac},
+    authorizer::rbac::{Binding, BindingGrant, Rbac},
     manifests::{Document, Manifests},
     resolver::live::collection,
 };
@@ -115,7 +115,7 @@ async fn used_by(account: &ServiceAccount, options: &Options, connection: &Conne
     let name = |spec: &Value| SpecName::parse(spec.pointer("/metadata/name")?.as_str()?);
     let grant = |name: &SpecName, verb| {
         let grant = Grant::by(rbac.grant(account, verb, name)?.binding);
-        Some((Grant { credential_spec: Some(name.to_string()), ..grant }, verb))
+        Some((Grant { credential_spec: Some(name.to_string()), ..grant }, verb.as_str()))
     };
     let names: Vec<SpecName> = specs.iter().filter_map(name).collect();
     let found = by_verb(names.iter().flat_map(|name| Verb::ALL.into_iter().filter_map(|verb| grant(name, verb))));
@@ -142,15 +142,12 @@ fn actors(rbac: &Rbac, found: &BTreeSet<Grant>) -> BTreeSet<Grant> {
     let named: Option<BTreeSet<String>> = found.iter().map(of_pods).collect();
     // A group of all service accounts has pods in every namespace.
     let namespaces = named.unwrap_or_else(|| rbac.namespaces().chain([""]).map(str::to_owned).collect());
-    let mut all: BTreeMap<Grant, BTreeSet<&'static str>> = BTreeMap::new();
-    for (namespace, (word, action)) in namespaces.iter().flat_map(|namespace| acts().map(move |act| (namespace, act))) {
-        for BindingGrant { binding, holder } in rbac.grants(action, namespace) {
-            if ![&binding.name, &binding.role].iter().all(|name| name.starts_with("system:")) {
-                all.entry(Grant::by(binding).with_subject(holder)).or_default().insert(word);
-            }
-        }
-    }
-    all.into_iter().map(|(grant, may)| Grant { may, ..grant }).collect()
+    let is_of_system =
+        |binding: &Binding| [&binding.name, &binding.role].iter().all(|name| name.starts_with("system:"));
+    let all = namespaces.iter().flat_map(|namespace| acts().map(move |(word, action)| (namespace, word, action)));
+    let all = all.flat_map(|(namespace, word, action)| rbac.grants(action, namespace).map(move |found| (found, word)));
+    let all = all.filter(|(found, _)| !is_of_system(found.binding));
+    by_verb(all.map(|(found, word)| (Grant::by(found.binding).with_subject(found.holder), word)))
 }
 
 /// What to say of a credential spec that does not exist in manifests. Without any credential spec, they are only the roles and bindings.
@@ -165,33 +162,26 @@ fn absent_in(documents: &[Document], name: &SpecName) -> Option<String> {
 }
 
 /// The grants, each with its verbs; none where that is `use` alone.
-fn by_verb(grants: impl Iterator<Item = (Grant, Verb)>) -> BTreeSet<Grant> {
+fn by_verb(grants: impl Iterator<Item = (Grant, &'static str)>) -> BTreeSet<Grant> {
     let mut all: BTreeMap<Grant, BTreeSet<&'static str>> = BTreeMap::new();
     for (grant, verb) in grants {
-        all.entry(grant).or_default().insert(verb.as_str());
+        all.entry(grant).or_default().insert(verb);
     }
     let of_use = BTreeSet::from([Verb::Use.as_str()]);
-    all.into_iter()
-        .map(|(grant, may)| Grant { may: if may == of_use { BTreeSet::new() } else { may }, ..grant })
-        .collect()
+    let shown = |may: BTreeSet<_>| if may == of_use { BTreeSet::new() } else { may };
+    all.into_iter().map(|(grant, may)| Grant { may: shown(may), ..grant }).collect()
 }
 
 fn grants(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<Grant> {
-    let mut grants = Vec::new();
     // ClusterRoleBindings are listed for every namespace, also for one without bindings of its own.
-    for namespace in rbac.namespaces().chain([only.unwrap_or("")]) {
-        if only.is_some_and(|only| only != namespace) {
-            continue;
-        }
-        let all = Verb::ALL.into_iter().flat_map(|verb| rbac.grants((verb, name), namespace).map(move |of| (of, verb)));
-        for (grant, verb) in all {
-            let binding = grant.binding;
-            // A binding for all namespaces counts for the pods of the requested namespace.
-            if !grant.holder.is_of_pods_in(binding.namespace.as_deref().or(only)) {
-                continue;
-            }
-            grants.push((Grant::by(binding).with_subject(grant.holder), verb));
-        }
-    }
-    by_verb(grants.into_iter())
+    let namespaces =
+        rbac.namespaces().chain([only.unwrap_or("")]).filter(|namespace| only.is_none_or(|only| only == *namespace));
+    let verbs = |namespace| Verb::ALL.into_iter().map(move |verb| (namespace, verb));
+    let all = namespaces
+        .flat_map(verbs)
+        .flat_map(|(namespace, verb)| rbac.grants((verb, name), namespace).map(move |found| (found, verb)));
+    // A binding for all namespaces counts for the pods of the requested namespace.
+    let all =
+        all.filter(|(BindingGrant { binding, holder }, _)| holder.is_of_pods_in(binding.namespace.as_deref().or(only)));
+    by_verb(all.map(|(found, verb)| (Grant::by(found.binding).with_subject(found.holder), verb.as_str())))
 }

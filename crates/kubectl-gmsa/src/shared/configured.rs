@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
 use k8s_openapi::{
-    api::admissionregistration::v1::ValidatingWebhook,
+    api::admissionregistration::v1::{ServiceReference, ValidatingWebhook},
     apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta},
 };
 use kube::core::{ParseExpressionError, Selector, SelectorExt as _};
@@ -40,13 +41,18 @@ pub fn kind(mutating: bool) -> &'static str {
     if mutating { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" }
 }
 
-/// Every webhook for GMSA of the configurations of one kind.
+/// Every webhook for GMSA of the configurations of one kind. Names that cannot be parts of paths and commands are
+/// left out: the API server does not validate those of a Service.
 pub fn configured(mutating: bool, configurations: Vec<Configuration>) -> Vec<Configured> {
+    let is_invalid =
+        |service: &mut ServiceReference| !is_dns_label(&service.namespace) || !is_dns_subdomain(&service.name);
     let mut found = Vec::new();
     for Configuration { metadata, webhooks } in configurations {
-        for (index, webhook) in webhooks.into_iter().flatten().enumerate() {
-            let name = format!("{}/{}", metadata.name.as_deref().unwrap_or(""), webhook.name);
-            if is_of_gmsa(&name) {
+        for (index, mut webhook) in webhooks.into_iter().flatten().enumerate() {
+            let configuration = metadata.name.as_deref().unwrap_or("");
+            let name = format!("{configuration}/{}", webhook.name);
+            if is_of_gmsa(&name) && is_dns_subdomain(configuration) {
+                webhook.client_config.service.take_if(is_invalid);
                 let (changed_by, installer) = (changed_by(&metadata, &webhook), Installer::of(&metadata));
                 found.push(Configured { mutating, name, index, webhook, changed_by, installer });
             }

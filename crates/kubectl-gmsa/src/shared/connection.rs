@@ -57,18 +57,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// The namespace from the command line, or `default`, for commands without a cluster.
-    pub fn offline_namespace(&self) -> &str {
-        self.namespace.as_deref().unwrap_or("default")
-    }
-
     pub fn asked_namespace(&self) -> Option<&str> {
         self.namespace.as_deref()
-    }
-
-    /// How long one call may take.
-    pub fn timeout(&self) -> Duration {
-        self.request_timeout.unwrap_or(CALL)
     }
 
     /// Makes a client. Must be called within a tokio runtime.
@@ -83,7 +73,7 @@ impl Connection {
         let namespace = self.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         let user = config.auth_info.clone();
         let api = ApiServer::new(config).map_err(|error| reason::of_client(error, &user))?;
-        Ok(LiveCluster { api: Arc::new(api), address, namespace, timeout: self.timeout() })
+        Ok(LiveCluster { api: Arc::new(api), address, namespace, timeout: self.request_timeout.unwrap_or(CALL) })
     }
 
     /// Makes an HTTP/1.1 client, because only HTTP/1.1 connections can become web sockets.

@@ -10,9 +10,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, bail};
 use clap::Args;
-use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use gmsa_accounts::ldif;
 use gmsa_core::quote::one_line;
 use gmsa_directory::{
@@ -97,15 +96,19 @@ impl DirectoryOptions {
     pub fn sources(&self) -> anyhow::Result<Vec<Source>> {
         let is_printed = |named: &str| named == input::STDIN || is_file(named);
         let count = self.directory.iter().filter(|named| !is_printed(named)).count();
-        let (mut indices, mut asked) = (0..count, None);
-        let source = |named: &String| {
-            let index = if is_printed(named) { None } else { indices.next() };
-            index.map_or_else(|| printed(named), |index| self.live(named, (index, count), &mut asked))
-        };
-        self.directory.iter().map(source).collect()
+        let (mut sources, mut place, mut asked) = (Vec::new(), 0, None);
+        for named in &self.directory {
+            if is_printed(named) {
+                sources.push(printed(named)?);
+            } else {
+                sources.push(self.live(named, (place, count), &mut asked)?);
+                place += 1;
+            }
+        }
+        Ok(sources)
     }
 
-    /// A live directory: the one with this index, among so many. `asked` is the password of the one user for all of them.
+    /// A live directory, by its index among them and their count. `asked` is the password of the one user for all of them.
     fn live(
         &self,
         named: &str,
@@ -113,18 +116,19 @@ impl DirectoryOptions {
         asked: &mut Option<Zeroizing<String>>,
     ) -> anyhow::Result<Source> {
         let address = Address::parse(named).map_err(|expected| anyhow::anyhow!("--directory {named}: {expected}"))?;
-        let user = value_for("--directory-user", &self.directory_user, place)?;
+        let user = value("--directory-user", &self.directory_user, place)?;
         let user = user.context("missing: --directory-user USER@DOMAIN; no directory is read without a user")?.clone();
-        ensure!(
-            is_user(&user),
-            "--directory-user {user}: expected USER@DOMAIN, DOMAIN\\USER or a distinguished name; no password was sent"
-        );
-        let file = value_for("--directory-password-file", &self.directory_password_file, place)?.cloned();
+        if !is_user(&user) {
+            bail!(
+                "--directory-user {user}: expected USER@DOMAIN, DOMAIN\\USER or a distinguished name; no password was sent"
+            );
+        }
+        let file = value("--directory-password-file", &self.directory_password_file, place)?.cloned();
         if file.is_none() && self.directory_user.len() > 1 && env::var_os(VARIABLE).is_some() {
             bail!("${VARIABLE} holds the password of one user: with several, use --directory-password-file for each");
         }
-        let resolver = value_for("--directory-dns", &self.directory_dns, place)?.cloned();
-        let authority = value_for("--directory-ca", &self.directory_ca, place)?.cloned();
+        let resolver = value("--directory-dns", &self.directory_dns, place)?.cloned();
+        let authority = value("--directory-ca", &self.directory_ca, place)?.cloned();
         leave_no_core_dump();
         let is_one = self.directory_user.len() == 1 && self.directory_password_file.len() < 2;
         let password = match asked.take().filter(|_| is_one) {
@@ -134,23 +138,17 @@ impl DirectoryOptions {
         *asked = Some(password.clone());
         let confirm = confirm(&user, file.is_some());
         let credentials = Credentials { user, password };
-        Ok(Source::Live(Box::new(Access {
-            address,
-            resolver,
-            authority,
-            credentials,
-            budget: Budget::default().into(),
-            confirm,
-        })))
+        let budget = Budget::default().into();
+        Ok(Source::Live(Box::new(Access { address, resolver, authority, credentials, budget, confirm })))
     }
 }
 
-/// The value of a flag for the live directory with this index, among so many.
-fn value_for<'v, T>(flag: &str, values: &'v [T], (index, count): (usize, usize)) -> anyhow::Result<Option<&'v T>> {
+/// The value of a flag for a live directory, by its index among them and their count.
+fn value<'v, T>(flag: &str, values: &'v [T], (place, count): (usize, usize)) -> anyhow::Result<Option<&'v T>> {
     match values {
         [] => Ok(None),
         [all] => Ok(Some(all)),
-        each if each.len() == count => Ok(each.get(index)),
+        each if each.len() == count => Ok(each.get(place)),
         some => bail!(
             "{flag} is given {} times for {count} directories: give it once for all, or once for each, in the same order",
             some.len()
@@ -209,8 +207,10 @@ pub async fn typed_account(directory: &mut Directory, name: &str) -> anyhow::Res
     // Active Directory compares without case.
     let known: Vec<(String, &str)> = known.iter().map(|of| (of.sam.to_lowercase(), of.sam.as_str())).collect();
     let nearest = names::nearest(&sam.to_lowercase(), known.iter().map(|(lower, _)| lower.as_str()));
-    let meant = nearest.and_then(|near| known.iter().find(|(lower, _)| lower == near));
-    bail!("{absent}{}", meant.map(|(_, sam)| format!(": is {sam} meant?")).unwrap_or_default())
+    match nearest.and_then(|near| known.iter().find(|(lower, _)| lower == near)) {
+        Some((_, sam)) => bail!("{absent}: is {sam} meant?"),
+        None => bail!(absent),
+    }
 }
 
 fn password(user: &str, file: Option<&Path>) -> anyhow::Result<Zeroizing<String>> {
@@ -270,5 +270,9 @@ impl Source {
 /// # Errors
 /// The error of the first that fails, as in [`Source::open`].
 pub async fn opened(sources: Vec<Source>) -> anyhow::Result<Vec<Directory>> {
-    stream::iter(sources).then(Source::open).try_collect().await
+    let mut directories = Vec::new();
+    for source in sources {
+        directories.push(source.open().await?);
+    }
+    Ok(directories)
 }

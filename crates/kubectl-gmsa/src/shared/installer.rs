@@ -53,10 +53,17 @@ impl Installer {
         }
     }
 
-    /// The command that installs a release again after its record was lost. It adopts the objects that remain.
-    pub fn install_again(&self) -> Option<String> {
-        let Self::Helm { release, namespace } = self else { return None };
-        Some(forced(&format!("helm install {release} CHART -n {namespace} --create-namespace")))
+    /// What installs it again after its namespace was deleted. It adopts the objects that remain.
+    pub fn install_again(&self) -> String {
+        match self {
+            Self::Helm { release, namespace } => {
+                let install = forced(&format!("helm install {release} CHART -n {namespace} --create-namespace"));
+                format!(
+                    "The record of the release was deleted with it. Install it again, with the values of before: {install}."
+                )
+            }
+            Self::Aks | Self::Manifest => format!("Install it again: {}.", self.restore()),
+        }
     }
 }
 

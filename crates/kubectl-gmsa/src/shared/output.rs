@@ -8,7 +8,6 @@ use std::{
     collections::HashMap,
     fmt,
     io::{self, Write as _},
-    process::ExitCode,
     sync::Arc,
 };
 
@@ -62,12 +61,6 @@ impl Outcome {
     fn of_checks(checks: &[Check], filter: &Filter) -> Self {
         let found = checks.iter().filter_map(|check| check.result.as_ref().err());
         Self::of(found, |found| *found.rule == rules::NOT_CHECKED, filter, Self::Findings)
-    }
-}
-
-impl From<Outcome> for ExitCode {
-    fn from(outcome: Outcome) -> Self {
-        Self::from(outcome as u8)
     }
 }
 

@@ -15,6 +15,15 @@ use gmsa_core::{
     diagnostic::{Check, Diagnostic, Severity},
 };
 
+/// The remedy for an object that cannot be parsed.
+pub const NEWER: &str = "Use a newer version of kubectl gmsa.";
+
+/// The remedy for a request that the bundle does not have.
+pub const OTHER_BUNDLE: &str = "Ask the cluster itself, or for a bundle by a user who may read it.";
+
+/// The remedy for an unreadable answer.
+const UNREADABLE: &str = "Correct the object that the message is about, or use a newer version of kubectl gmsa.";
+
 const LOG_IN: &str = "Log in again: the API server does not accept your credentials (`kubectl auth whoami`).";
 
 /// A part of a cluster, or why it could not be read.
@@ -48,7 +57,7 @@ impl Unread {
                 Remedy::right(&right.unwrap_or_else(|| Right::of_request(verb, path)))
             }
             Some(call) => Remedy::of(call),
-            None => Remedy::of_answer(),
+            None => Remedy::new(UNREADABLE),
         };
         let said = call.and_then(CallError::status).map(|status| status.message.clone()).unwrap_or_default();
         let code = call.and_then(CallError::code);
@@ -64,7 +73,7 @@ impl Unread {
     /// A request that the bundle does not have.
     pub fn left_out(verb: &str, path: &str) -> Self {
         let what = path.split(['?', '{']).next().unwrap_or_default().trim_end();
-        Self::because(verb, path, format!("this bundle does not have {what}"), Remedy::of_bundle())
+        Self::because(verb, path, format!("this bundle does not have {what}"), Remedy::new(OTHER_BUNDLE))
     }
 
     fn because(verb: &str, path: &str, cause: String, remedy: Remedy) -> Self {
@@ -111,24 +120,16 @@ pub struct Right<'t> {
 impl<'t> Right<'t> {
     pub fn of_request(verb: &'t str, path: &'t str) -> Self {
         let path = path.split('?').next().unwrap_or_default();
-        let mut steps = path.split('/').filter(|step| !step.is_empty());
-        let is_of_resource = match steps.next() {
-            // The group and the version.
-            Some("apis") => steps.nth(1).is_some(),
-            Some("api") => steps.next().is_some(),
-            _ => false,
+        let steps: Vec<&str> = path.split('/').filter(|step| !step.is_empty()).collect();
+        // After the group and the version.
+        let (namespace, steps) = match steps.as_slice() {
+            ["api", _, steps @ ..] | ["apis", _, _, steps @ ..] => match steps {
+                ["namespaces", namespace, below @ ..] if !below.is_empty() => (Some(*namespace), below),
+                _ => (None, steps),
+            },
+            _ => (None, &[][..]),
         };
-        let steps: Vec<&str> = steps.collect();
-        let (namespace, resource, subresource) = match *steps.as_slice() {
-            _ if !is_of_resource => (None, path, None),
-            ["namespaces", namespace, resource] | ["namespaces", namespace, resource, _] => {
-                (Some(namespace), resource, None)
-            }
-            ["namespaces", namespace, resource, _, below, ..] => (Some(namespace), resource, Some(below)),
-            [resource, ..] => (None, resource, None),
-            [] => (None, path, None),
-        };
-        Self { verb, resource, subresource, namespace }
+        Self { verb, resource: steps.first().unwrap_or(&path), subresource: steps.get(2).copied(), namespace }
     }
 
     /// Its resource, as in `pods/log`.
@@ -143,11 +144,6 @@ impl<'t> Right<'t> {
         let namespace = rest.split_once(" in the namespace \"").and_then(|(_, rest)| rest.split('"').next());
         // The API server writes `pods/log`.
         Some(Self { verb, resource, subresource: None, namespace })
-    }
-
-    /// Whether the chart can give it to everybody with the role `view`.
-    fn is_of_viewers(&self) -> bool {
-        ["gmsacredentialspecs", "networkpolicies"].contains(&self.resource)
     }
 }
 
@@ -213,14 +209,12 @@ impl Remedy {
 
     /// The remedy for a missing right.
     fn right(right: &Right<'_>) -> Self {
-        let run = format!("Run the command as a user who may {right} (`--as`, `--context`).");
-        Self::new(if right.is_of_viewers() {
-            format!(
-                "{run} With `viewerRole=true` in the chart, all may who have the role `view` by a ClusterRoleBinding: a RoleBinding is not enough."
-            )
+        let viewers = if right.resource == "gmsacredentialspecs" {
+            " With `viewerRole=true` in the chart, all may who have the role `view` by a ClusterRoleBinding: a RoleBinding is not enough."
         } else {
-            run
-        })
+            ""
+        };
+        Self::new(format!("Run the command as a user who may {right} (`--as`, `--context`).{viewers}"))
     }
 
     /// The cause and the remedy if the user may not read a fact that the decision needs. `None` for other denials.
@@ -241,21 +235,6 @@ impl Remedy {
         Some((&failure.cause, remedy))
     }
 
-    /// The remedy for an object that cannot be parsed.
-    pub fn newer() -> Self {
-        Self::new("Use a newer version of kubectl gmsa.")
-    }
-
-    /// The remedy for a request that the bundle does not have.
-    pub fn of_bundle() -> Self {
-        Self::new("Ask the cluster itself, or for a bundle by a user who may read it.")
-    }
-
-    /// The remedy for an unreadable answer.
-    fn of_answer() -> Self {
-        Self::new("Correct the object that the message is about, or use a newer version of kubectl gmsa.")
-    }
-
     pub fn of(error: &CallError) -> Self {
         match error {
             CallError::Refused { code, .. } => {
@@ -271,7 +250,7 @@ impl Remedy {
             CallError::Unreachable(_) | CallError::Cut => Self::later(
                 "Try again. If that does not help, check the network to the API server: `kubectl get --raw /readyz`.",
             ),
-            CallError::Unreadable(_) | CallError::Request(_) => Self::of_answer(),
+            CallError::Unreadable(_) | CallError::Request(_) => Self::new(UNREADABLE),
             CallError::TooLarge(_) => {
                 Self::new("Look at the objects with kubectl: there are too many, or they are too large.")
             }
@@ -291,7 +270,7 @@ impl Remedy {
                 "Try again. If that does not help, the API server is down, or a load balancer or proxy before it does not reach it.",
             ),
             500.. => Self::later("Try again. If that does not help, look at the log of the API server."),
-            _ => Self::of_answer(),
+            _ => Self::new(UNREADABLE),
         }
     }
 }

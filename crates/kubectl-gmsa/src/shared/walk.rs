@@ -304,7 +304,7 @@ pub async fn unreviewed(world: &World, pod: &ClusterPod) -> Read<Option<Diagnost
     if mutating.is_empty() {
         let text = format!("{lacks}: no MutatingWebhookConfiguration sends pods to a GMSA webhook");
         let found = Diagnostic::new(&rules::WEBHOOK_MISSING, text);
-        let installer = installer(world, webhooks).await;
+        let installer = installer(world).await;
         let pod = pod.created_again().map(|fix| format!(" Pods get {what} only when they are created. {fix}"));
         let fix =
             installer.map(|installer| format!("{} creates it again.{}", installer.restore(), pod.unwrap_or_default()));

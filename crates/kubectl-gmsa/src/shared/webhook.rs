@@ -28,10 +28,10 @@ pub fn reviewing(webhooks: &[Configured]) -> Vec<&Configured> {
     if ours.is_empty() { of_aks } else { ours }
 }
 
-/// The installer, read from the configurations or from the Deployment with the chart's labels.
-pub async fn installer(world: &World, webhooks: &[Configured]) -> Option<Installer> {
+/// The installer, read from the configurations or from the Deployment with the chart's labels; `None` also without the right to read them.
+pub async fn installer(world: &World) -> Option<Installer> {
     const DEPLOYMENTS: &str = "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dgmsa-webhook";
-    if let Some(found) = reviewing(webhooks).first() {
+    if let Some(found) = reviewing(world.webhooks().await.ok()?).first() {
         return Some(found.installer.clone());
     }
     let deployments: Vec<Deployment> = world.list(DEPLOYMENTS).await.ok()?;
@@ -63,14 +63,13 @@ pub async fn endpoints(world: &World, service: &ServiceReference) -> Read<Vec<En
     Ok(slices.into_iter().flat_map(|slice| slice.endpoints).collect())
 }
 
-/// The name of a pod behind a Service, and the pod; `None` without an endpoint. If none is ready, an unready one may show why.
-pub async fn pod_behind(world: &World, service: &ServiceReference) -> Read<Option<(String, Pod)>> {
+/// A pod behind a Service; `None` without an endpoint. If none is ready, an unready one may show why.
+pub async fn pod_behind(world: &World, service: &ServiceReference) -> Read<Option<Pod>> {
     let endpoints = endpoints(world, service).await?;
     let named = || endpoints.iter().filter_map(|endpoint| Some((endpoint, pod_name(endpoint)?)));
     let ready = named().find(|(endpoint, _)| is_ready(endpoint));
     let Some((_, name)) = ready.or_else(|| named().next()) else { return Ok(None) };
-    let pod = world.get(&format!("/api/v1/namespaces/{}/pods/{name}", service.namespace)).await?;
-    Ok(Some((name.to_owned(), pod)))
+    world.get(&format!("/api/v1/namespaces/{}/pods/{name}", service.namespace)).await.map(Some)
 }
 
 /// A pod of the webhook that the API server calls for new pods; `None` without a Service or an endpoint.
@@ -79,7 +78,7 @@ pub async fn replica(world: &World) -> Read<Option<Pod>> {
     let Some(service) = reviewing.iter().find_map(|found| found.webhook.client_config.service.as_ref()) else {
         return Ok(None);
     };
-    Ok(pod_behind(world, service).await?.map(|(_, pod)| pod))
+    pod_behind(world, service).await
 }
 
 /// The values of an option in the charts' form, `--NAME=VALUE`.
@@ -137,8 +136,21 @@ pub fn image(pod: &Pod) -> Option<&str> {
     pod.spec.as_ref()?.containers.first()?.image.as_deref()
 }
 
+/// The release in the tag of an image; a digest names none.
+pub fn release(image: &str) -> Option<&str> {
+    let (_, tag) = image.split('@').next()?.rsplit('/').next()?.split_once(':')?;
+    Some(tag)
+}
+
+/// The namespace and the name of a replica, if they can be parts of paths and commands.
+pub fn place(pod: &Pod) -> Option<(&str, &str)> {
+    let place = (pod.metadata.namespace.as_deref()?, pod.metadata.name.as_deref()?);
+    Some(place).filter(|(namespace, name)| is_dns_label(namespace) && is_dns_subdomain(name))
+}
+
 /// The metrics of a replica. `None` where it has no port for them.
-pub async fn metrics(world: &World, namespace: &str, name: &str, pod: &Pod) -> Option<Read<String>> {
+pub async fn metrics(world: &World, pod: &Pod) -> Option<Read<String>> {
+    let (namespace, name) = place(pod)?;
     let mut ports =
         pod.spec.iter().flat_map(|spec| &spec.containers).flat_map(|container| container.ports.iter().flatten());
     let port = ports.find(|port| port.name.as_deref() == Some(ADMIN))?.container_port;

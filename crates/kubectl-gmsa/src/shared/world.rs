@@ -9,13 +9,17 @@ use std::{
     collections::BTreeMap,
     path::PathBuf,
     rc::Rc,
+    sync::Arc,
     time::Duration,
 };
 
+use anyhow::Context as _;
 use clap::Args;
 use gmsa_cluster::{
     apiserver::CallError,
+    authorizer::Authorizer,
     probe::{self, DryRun},
+    resolver::Resolver,
 };
 use gmsa_core::admission::Webhook;
 use k8s_openapi::{api::core::v1::Node, jiff::Timestamp};
@@ -71,7 +75,7 @@ impl ClusterSource {
             Some(file) => {
                 let bundle = Bundle::read(file)?;
                 let namespace = connection.asked_namespace().unwrap_or(&bundle.namespace).to_owned();
-                Ok(World::new(Base::Bundle(Rc::new(bundle)), OnceCell::new(), namespace))
+                Ok(World::new(Base::Bundle(Rc::new(bundle)), namespace))
             }
             None => Ok(World::of(connection.cluster().await?)),
         }
@@ -83,7 +87,7 @@ enum Base {
     Live(LiveCluster),
     Bundle(Rc<Bundle>),
     /// Manifests, in which only the facts of decisions are looked up.
-    Files,
+    Files(Arc<dyn Resolver>, Arc<dyn Authorizer>),
 }
 
 /// The answer to one request, as JSON: the items of a list, or one value or none.
@@ -107,20 +111,12 @@ pub struct World {
 struct Remembered {
     base: Base,
     kept: RefCell<Answers>,
-    api_server: Cell<ApiServerState>,
+    /// Whether the API server has answered a request.
+    answers: Cell<bool>,
+    /// How long it did not answer another one.
+    silence: Cell<Option<Duration>>,
     facts: OnceCell<FactSource>,
     webhooks: OnceCell<Read<Vec<Configured>>>,
-    windows_nodes: OnceCell<Read<Vec<Node>>>,
-}
-
-/// Whether the API server has answered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum ApiServerState {
-    #[default]
-    Untried,
-    Answers,
-    /// The first request timed out after this time: no other request is sent.
-    Silent(Duration),
 }
 
 /// The paths of the configurations of webhooks.
@@ -138,22 +134,22 @@ const DRY_RUN: &str = "dry run";
 impl World {
     pub fn of(cluster: LiveCluster) -> Self {
         let namespace = cluster.namespace.clone();
-        Self::new(Base::Live(cluster), OnceCell::new(), namespace)
+        Self::new(Base::Live(cluster), namespace)
     }
 
     /// The same source, of which nothing has been read yet.
     pub fn again(&self) -> Self {
-        Self::new(self.seen.base.clone(), OnceCell::new(), self.namespace.clone())
+        Self::new(self.seen.base.clone(), self.namespace.clone())
     }
 
-    fn new(base: Base, facts: OnceCell<FactSource>, namespace: String) -> Self {
+    fn new(base: Base, namespace: String) -> Self {
         let seen = Remembered {
             base,
             kept: RefCell::default(),
-            api_server: Cell::default(),
-            facts,
+            answers: Cell::default(),
+            silence: Cell::default(),
+            facts: OnceCell::new(),
             webhooks: OnceCell::new(),
-            windows_nodes: OnceCell::new(),
         };
         Self { seen: Rc::new(seen), namespace, files: Rc::default(), declared: None }
     }
@@ -175,7 +171,7 @@ impl World {
     /// The time of its answers.
     pub fn taken(&self) -> Timestamp {
         match &self.seen.base {
-            Base::Live(_) | Base::Files => Timestamp::now(),
+            Base::Live(_) | Base::Files(..) => Timestamp::now(),
             Base::Bundle(bundle) => bundle.taken(),
         }
     }
@@ -187,7 +183,7 @@ impl World {
 
     /// Whether there is a cluster, or the bundle of one.
     pub fn has_cluster(&self) -> bool {
-        !matches!(self.seen.base, Base::Files)
+        !matches!(self.seen.base, Base::Files(..))
     }
 
     /// Every webhook for GMSA.
@@ -202,10 +198,8 @@ impl World {
     }
 
     /// The Windows nodes.
-    pub async fn windows_nodes(&self) -> Read<&[Node]> {
-        self.expect_declared(LIST, WINDOWS_NODES)?;
-        let read = self.seen.windows_nodes.get_or_init(|| self.list(WINDOWS_NODES)).await;
-        read.as_deref().map_err(Unread::clone)
+    pub async fn windows_nodes(&self) -> Read<Vec<Node>> {
+        self.list(WINDOWS_NODES).await
     }
 
     /// Reads an object.
@@ -237,12 +231,10 @@ impl World {
         self.expect_declared(LIST, path)?;
         match &self.seen.base {
             Base::Live(live) => {
-                self.silence().map_err(|error| Unread::of(LIST, path, &error))?;
-                let read = live.list(path, async |page: Vec<T>| page.into_iter().filter_map(&keep).collect()).await;
-                self.note(&read);
-                read.map_err(|error| Unread::of(LIST, path, &error))
+                let read = live.list(path, async |page: Vec<T>| page.into_iter().filter_map(&keep).collect());
+                self.unless_silent(read).await.map_err(|error| Unread::of(LIST, path, &error))
             }
-            Base::Bundle(_) | Base::Files => Ok(self.list(path).await?.into_iter().filter_map(&keep).collect()),
+            Base::Bundle(_) | Base::Files(..) => Ok(self.list(path).await?.into_iter().filter_map(&keep).collect()),
         }
     }
 
@@ -253,21 +245,19 @@ impl World {
         let answered = self.once(CREATE, &request, async |live| {
             Ok(vec![live.post(path, &body).await.map_err(|error| Unread::of(CREATE, path, &error))?])
         });
-        let answer = one(CREATE, &request, &*answered.await?)?;
-        answer.ok_or_else(|| Unread::of(CREATE, &request, &anyhow::anyhow!("there is no answer")))
+        one(CREATE, &request, &*answered.await?)?.ok_or_else(|| Unread::left_out(CREATE, &request))
     }
 
-    /// Sends a pod that the webhook should refuse, as a dry run; `None` if the namespace is not a valid name.
-    pub async fn dry_run(&self, webhook: Webhook, pod: &Value) -> Option<Read<DryRun>> {
+    /// Sends a pod that the webhook should refuse, as a dry run.
+    pub async fn dry_run(&self, webhook: Webhook, pod: &Value) -> Read<DryRun> {
         let request = format!("{} in {}", webhook.path(), self.namespace);
         let answered = self.once(DRY_RUN, &request, async |live| {
-            let answer = probe::ask(&live.api, &self.namespace, pod, webhook).await.transpose();
+            let answer = probe::ask(&live.api, &self.namespace, pod, webhook).await;
+            let answer = answer.with_context(|| format!("{:?} is not a namespace", self.namespace))?;
             let answer = answer.map_err(|error| Unread::of(CREATE, "/api/v1/pods", &error.into()))?;
-            self.seen.api_server.set(ApiServerState::Answers);
             Ok(vec![to_raw_value(&answer)?])
         });
-        let answer = answered.await.and_then(|answered| one(DRY_RUN, &request, &answered));
-        answer.map(Option::flatten).transpose()
+        one(DRY_RUN, &request, &*answered.await?)?.ok_or_else(|| Unread::left_out(DRY_RUN, &request))
     }
 
     /// Whether a Secret exists. Only its metadata is read.
@@ -297,20 +287,28 @@ impl World {
         let cell = Rc::clone(self.seen.kept.borrow_mut().entry((verb, request.to_owned())).or_default());
         let answer = cell.get_or_init(async || match &self.seen.base {
             Base::Bundle(bundle) => bundle.answered(verb, request).map(Rc::new),
-            Base::Files => self.in_files(verb, request).ok_or_else(|| Unread::left_out(verb, request)),
+            Base::Files(..) => self.in_files(verb, request).ok_or_else(|| Unread::left_out(verb, request)),
             Base::Live(live) => {
-                let answer = match self.silence() {
-                    Ok(()) => ask(live).await,
-                    Err(error) => Err(error),
-                };
-                // A late failure of a dry run can come from the API server or from a proxy before it.
-                if verb != DRY_RUN {
-                    self.note(&answer);
-                }
+                let answer = self.unless_silent(ask(live)).await;
                 answer.map(Rc::new).map_err(|error| Unread::of(verb, request, &error))
             }
         });
         answer.await.clone()
+    }
+
+    /// Asks the API server, unless a request to it timed out before its first answer.
+    async fn unless_silent<T>(&self, request: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+        let Remembered { answers, silence, .. } = &*self.seen;
+        if let (false, Some(time)) = (answers.get(), silence.get()) {
+            return Err(CallError::TimedOut(time).into());
+        }
+        let answer = request.await;
+        match answer.as_ref().map_err(anyhow::Error::downcast_ref) {
+            Ok(_) | Err(Some(CallError::Refused { .. })) => answers.set(true),
+            Err(Some(CallError::TimedOut(time))) => silence.set(Some(*time)),
+            Err(_) => {}
+        }
+        answer
     }
 
     /// The objects of a collection among the manifests, if they hold any of it.
@@ -319,26 +317,6 @@ impl World {
         let found =
             self.files.iter().filter(|(path, _)| is_in(path)).filter_map(|(_, object)| to_raw_value(object).ok());
         Some(found.collect::<Vec<_>>()).filter(|found| verb == LIST && !found.is_empty()).map(Rc::new)
-    }
-
-    /// Fails if an earlier call timed out before the first answer.
-    fn silence(&self) -> anyhow::Result<()> {
-        match self.seen.api_server.get() {
-            ApiServerState::Silent(time) => Err(CallError::TimedOut(time).into()),
-            ApiServerState::Untried | ApiServerState::Answers => Ok(()),
-        }
-    }
-
-    /// Notes whether the API server has answered.
-    fn note<T>(&self, answer: &anyhow::Result<T>) {
-        let call = answer.as_ref().err().map(|error| error.downcast_ref());
-        match (call, self.seen.api_server.get()) {
-            (None | Some(Some(CallError::Refused { .. })), _) => self.seen.api_server.set(ApiServerState::Answers),
-            (Some(Some(CallError::TimedOut(time))), ApiServerState::Untried) => {
-                self.seen.api_server.set(ApiServerState::Silent(*time));
-            }
-            _ => {}
-        }
     }
 }
 

@@ -40,12 +40,11 @@ pub static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     OTHERS.into_iter().chain(workloads).collect()
 });
 
-const OTHERS: [Kind; 19] = [
+const OTHERS: [Kind; 18] = [
     Kind::new("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations"),
     Kind::new("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
     Kind::new("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions"),
     Kind::new("discovery.k8s.io/v1", "EndpointSlice", "endpointslices"),
-    Kind::new("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
     Kind::new("node.k8s.io/v1", "RuntimeClass", "runtimeclasses"),
     Kind::new("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles"),
     Kind::new("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings"),

@@ -86,7 +86,7 @@ impl CheckContext {
         let mut world = cluster.unwrap_or_else(|| {
             // The linter reports more about a credential spec among the manifests.
             let (specs, rbac) = facts(facts_of, if state.is_none() { documents } else { &[] }, report);
-            World::of_files(specs, rbac, connection.offline_namespace().to_owned())
+            World::of_files(specs, rbac, connection.asked_namespace().unwrap_or("default").to_owned())
         });
         let problems = state.as_ref().map_or(&report.findings, |state| &state.problems);
         let mut problems = problems.as_slice().iter().filter(|found| *found.rule == rules::UNREADABLE);

@@ -1,7 +1,6 @@
 //! The API server: whether it answers, and its version.
 
-use super::install::installer_of;
-use crate::shared::{rules, unread::Read, world::World};
+use crate::shared::{rules, unread::Read, webhook::installer, world::World};
 use gmsa_cluster::kubernetes_version::numbers;
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 use k8s_openapi::apimachinery::pkg::version::Info;
@@ -20,7 +19,7 @@ pub(super) async fn check(world: &World, is_installed: bool) -> Read<Vec<Check>>
     let upgrade = "Upgrade the cluster to 1.28 or later";
     let fix = if !is_installed {
         format!("{upgrade}, or read \"Older clusters\" in docs/install.md first.")
-    } else if let Some(installer) = installer_of(world).await {
+    } else if let Some(installer) = installer(world).await {
         format!("{upgrade}, then run {}.", installer.restore())
     } else {
         format!("{upgrade}.")

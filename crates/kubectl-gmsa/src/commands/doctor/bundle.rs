@@ -12,12 +12,13 @@ use anyhow::{Context as _, ensure};
 use futures::future::join_all;
 use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Pod};
 
+use super::install::broker_of;
 use crate::shared::{
     walk::{events::Events, tickets},
-    webhook::{broker, endpoints, metrics, pod_name, replica},
+    webhook::{endpoints, metrics, pod_name},
     world::{Bundle, World},
 };
-use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
+use gmsa_core::credspec::is_dns_label;
 
 /// The limit for a log.
 const LOG: &str = "tailLines=200&limitBytes=65536";
@@ -43,16 +44,14 @@ fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Reads the rest, and writes the file. It also records failed reads.
 pub(super) async fn write(world: &World, file: &Path) -> anyhow::Result<()> {
-    let (rbac, events, webhooks, _) = tokio::join!(
+    let (_, _, webhooks, _) = tokio::join!(
         world.roles_and_bindings(),
         Events::read(world, None),
         world.webhooks(),
         join_all(MORE.map(|path| world.list::<serde_json::Value>(path))),
     );
-    drop((rbac, events));
     let services = webhooks.into_iter().flatten().filter_map(|found| found.webhook.client_config.service.clone());
-    let broker = replica(world).await.ok().flatten().and_then(|pod| broker(&pod, "tickets-broker"));
-    for service in services.chain(broker) {
+    for service in services.chain(broker_of(world).await) {
         replicas(world, &service).await;
     }
     tickets::read_logs(world).await;
@@ -64,16 +63,11 @@ pub(super) async fn write(world: &World, file: &Path) -> anyhow::Result<()> {
 
 /// Reads the logs and metrics of the pods behind a Service.
 async fn replicas(world: &World, service: &ServiceReference) {
-    let namespace = &service.namespace;
-    // Checked because they become parts of paths.
-    if !is_dns_label(namespace) || !is_dns_subdomain(&service.name) {
-        return;
-    }
     let endpoints = endpoints(world, service).await.unwrap_or_default();
     for name in endpoints.iter().filter_map(pod_name) {
-        let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
+        let path = format!("/api/v1/namespaces/{}/pods/{name}", service.namespace);
         let Ok(Some(pod)) = world.find::<Pod>(&path).await else { continue };
-        metrics(world, namespace, name, &pod).await;
+        metrics(world, &pod).await;
         let containers = pod.spec.iter().flat_map(|spec| &spec.containers).map(|container| container.name.as_str());
         for container in containers.filter(|name| is_dns_label(name)) {
             // The world records a failed read.

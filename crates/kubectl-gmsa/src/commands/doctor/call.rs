@@ -36,46 +36,38 @@ pub(super) async fn checks(world: &World) -> Read<Vec<Check>> {
     let made = pods.into_iter().filter(|(_, is_configured, _)| *is_configured);
     let checks = made.map(async |(webhook, _, pod)| {
         let answer = world.dry_run(webhook, &pod).await;
-        judged(webhook, answer.as_ref(), &world.namespace, webhooks)
+        judged(webhook, &answer, &world.namespace, webhooks)
     });
     Ok(join_all(checks).await)
 }
 
-fn judged(webhook: Webhook, made: Option<&Read<DryRun>>, namespace: &str, webhooks: Option<&[Configured]>) -> Check {
+fn judged(webhook: Webhook, answer: &Read<DryRun>, namespace: &str, webhooks: Option<&[Configured]>) -> Check {
     let (about, what) = if webhook == Webhook::Mutate {
         (MUTATE, "a pod that names a credential spec that does not exist")
     } else {
         (VALIDATE, "a pod with contents of its own")
     };
-    let answer = match made {
-        Some(Ok(answer)) => answer,
-        Some(Err(unread)) => return failed(about, webhook, unread, namespace, webhooks),
-        None => {
-            let remedy = Remedy::new("Correct `--namespace`.");
-            return because(about, &format!("{namespace:?} is not a namespace"), remedy);
-        }
-    };
     match answer {
-        DryRun::Refused => {
+        Err(unread) => failed(about, webhook, unread, namespace, webhooks),
+        Ok(DryRun::Refused) => {
             let text = format!("the API server reaches it and trusts its certificate (dry run in {namespace})");
             Check::pass(about, text)
         }
-        DryRun::Warned => {
+        Ok(DryRun::Warned) => {
             let text = format!("the API server reaches it, but denials are not enforced (dry run in {namespace})");
             Check::breach(about, &rules::NOT_ENFORCED, text)
         }
-        DryRun::Guarded(policy) if webhook == Webhook::Validate => {
+        Ok(DryRun::Guarded(policy)) if webhook == Webhook::Validate => {
             let from = if policy.ends_with(STATIC) { "a file of the control plane" } else { "the cluster" };
-            Check::pass(
-                GUARD,
-                format!("{policy}, from {from}, refuses {what} before /validate is asked (dry run in {namespace})"),
-            )
+            let text =
+                format!("{policy}, from {from}, refuses {what} before /validate is asked (dry run in {namespace})");
+            Check::pass(GUARD, text)
         }
-        DryRun::Guarded(policy) => {
+        Ok(DryRun::Guarded(policy)) => {
             let text = format!("{what} would get no contents in {namespace}: the policy {policy} refuses it");
             Check::breach(about, &rules::WEBHOOK_NOT_CALLED, text)
         }
-        DryRun::Admitted => {
+        Ok(DryRun::Admitted) => {
             Check::breach(about, &rules::WEBHOOK_NOT_CALLED, format!("{what} would be created in {namespace}"))
         }
     }

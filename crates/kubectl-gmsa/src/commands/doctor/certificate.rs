@@ -5,10 +5,7 @@ use k8s_openapi::jiff::Timestamp;
 use x509_parser::{pem::Pem, prelude::ParsedExtension};
 
 use crate::shared::{output::plural, rules};
-use gmsa_core::{
-    credspec::{is_dns_label, is_dns_subdomain},
-    diagnostic::{Check, Diagnostic, Severity},
-};
+use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 
 pub(super) const CERTIFICATE: &str = "certificate";
 const DAY: i64 = 24 * 60 * 60;
@@ -20,8 +17,8 @@ const PROGRAMS: [&str; 2] = ["gmsa_webhook", "gmsa_tickets"];
 const EXPIRY: &str = "_certificate_expiry_timestamp_seconds";
 
 /// Their metric, up to the key identifier of an authority of the served certificate.
-const AUTHORITY: &str = "_certificate_authority{key_id=\"";
-const NEXT_AUTHORITY: &str = "_certificate_next_authority{key_id=\"";
+pub(super) const AUTHORITY: &str = "_certificate_authority{key_id=\"";
+pub(super) const NEXT_AUTHORITY: &str = "_certificate_next_authority{key_id=\"";
 
 /// Their metric: what a replica did to the certificates since its start.
 const STEPS: &str = "_certificate_steps_total{step=\"";
@@ -61,14 +58,8 @@ pub(super) fn refused(namespace: &str, pod: &str, metrics: &str) -> Option<Check
     let is_refused = value(metrics, REFUSED)?.parse().is_ok_and(|value: f64| value > 0.0);
     let text =
         format!("{pod} refuses the certificate that was offered last, and serves the one before until it expires");
-    // The API server validates neither the Service in a configuration nor the pod behind an endpoint.
-    let log = if is_dns_label(namespace) && is_dns_subdomain(pod) {
-        format!("`kubectl logs {pod} -n {namespace}`")
-    } else {
-        "Its log".to_owned()
-    };
     let fix = format!(
-        "Do not restart the pods: a new one has no certificate to serve. {log} says what is wrong with the new pair; put a good one into the Secret."
+        "Do not restart the pods: a new one has no certificate to serve. `kubectl logs {pod} -n {namespace}` says what is wrong with the new pair; put a good one into the Secret."
     );
     is_refused.then(|| Check::found(CERTIFICATE, Diagnostic::new(&rules::CERTIFICATE_UNUSABLE, text).with_fix(fix)))
 }
@@ -94,17 +85,9 @@ pub(super) fn disputes(pod: &str, metrics: &str) -> Vec<Check> {
     checks
 }
 
-/// Whether one of these CAs signed the certificate that a replica serves, from its metrics. `None` where either has no key identifier.
-pub(super) fn is_trusted(bundle: &[u8], metrics: &str) -> Option<bool> {
-    has_key_of(bundle, metrics, AUTHORITY)
-}
-
-/// Whether the next signing authority is among these CAs. `None` without a next authority, or if a CA has no key identifier.
-pub(super) fn has_next(bundle: &[u8], metrics: &str) -> Option<bool> {
-    has_key_of(bundle, metrics, NEXT_AUTHORITY)
-}
-
-fn has_key_of(bundle: &[u8], metrics: &str, family: &str) -> Option<bool> {
+/// Whether an authority in the metrics of a replica, the one of its certificate or the next, is among these CAs. `None` without such an
+/// authority, or if a CA has no key identifier.
+pub(super) fn has_authority(bundle: &[u8], metrics: &str, authority: &str) -> Option<bool> {
     let key_id = |pem: Pem| {
         let cert = pem.parse_x509().ok()?;
         cert.extensions().iter().find_map(|extension| match extension.parsed_extension() {
@@ -113,7 +96,7 @@ fn has_key_of(bundle: &[u8], metrics: &str, family: &str) -> Option<bool> {
         })
     };
     let trusted: Option<Vec<String>> = Pem::iter_from_buffer(bundle).map(|pem| key_id(pem.ok()?)).collect();
-    let mut signers = values(metrics, family).filter_map(|rest| rest.split('"').next()).peekable();
+    let mut signers = values(metrics, authority).filter_map(|rest| rest.split('"').next()).peekable();
     signers.peek()?;
     trusted.map(|trusted| signers.any(|signer| trusted.iter().any(|known| known == signer)))
 }
@@ -141,17 +124,5 @@ pub(super) fn until(end: i64, now: Timestamp, what: &str, enough: i64) -> Check 
             Check::found(CERTIFICATE, soon.with_severity(Severity::Warning))
         }
         days => Check::pass(CERTIFICATE, format!("{what} is valid for {days} days")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_namespace_that_is_none_is_no_part_of_a_command() {
-        let found = refused("gmsa; reboot", "webhook-a", "gmsa_webhook_certificate_refused 1\n").unwrap();
-        let fix = "Do not restart the pods: a new one has no certificate to serve. Its log says what is wrong with the new pair; put a good one into the Secret.";
-        assert_eq!(found.result.unwrap_err().fix.as_deref(), Some(fix));
     }
 }

@@ -3,16 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::{
-    api::{admissionregistration::v1::ServiceReference, core::v1::Namespace},
-    jiff::Timestamp,
-};
+use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
 use kube::core::ParseExpressionError;
 use serde_json::{Value, json};
 
 use super::{
     api_server, certificate,
-    install::{has_kubernetes, installer_of, is_ours},
+    install::{has_kubernetes, is_ours},
 };
 use crate::shared::{
     configured::{Configured, kind},
@@ -20,11 +17,10 @@ use crate::shared::{
     output::first_five,
     rules,
     unread::{Read, not_checked},
-    webhook::reviewing,
+    webhook::{installer, reviewing},
     world::World,
 };
 use gmsa_core::{
-    credspec::is_dns_subdomain,
     diagnostic::{Check, Diagnostic, Severity},
     quote::shell,
 };
@@ -35,7 +31,7 @@ pub(super) const NAMESPACES: &str = "namespaces";
 pub(super) async fn checks(world: &World) -> Read<Vec<Check>> {
     let webhooks = world.webhooks().await?;
     let (installer, has_conditions) =
-        tokio::join!(installer_of(world), has_kubernetes(world, api_server::MATCH_CONDITIONS));
+        tokio::join!(installer(world), has_kubernetes(world, api_server::MATCH_CONDITIONS));
     let of_kind = |mutating| {
         let of_pods = webhooks.iter().filter(|found| found.mutating == mutating && found.is_of_pods());
         let of_pods: Vec<&Configured> = of_pods.collect();
@@ -133,8 +129,7 @@ fn restored(of: &Configured) -> String {
     let patch = Value::Array(std::iter::once(test).chain(removals).collect());
     let (kind, name) = (kind(of.mutating).to_lowercase(), of.configuration());
     let apply = of.installer.restore();
-    // A hostile API server may return names that a real one refuses.
-    match shell::json(&patch.to_string()).filter(|_| is_dns_subdomain(name)) {
+    match shell::json(&patch.to_string()) {
         Some(patch) => format!(
             "`kubectl patch {kind} {name} --type=json -p {patch}`, then {apply}, which restores those of the chart's values."
         ),
@@ -155,9 +150,8 @@ pub(super) async fn namespaces(world: &World) -> Read<Vec<Check>> {
     };
     // The webhook's own namespaces are excluded on purpose.
     let own = |name: &str| {
-        let service = |found: &&Configured| found.webhook.client_config.service.clone();
-        let mut services = webhooks.iter().filter_map(service);
-        name == "kube-system" || services.any(|ServiceReference { namespace, .. }| namespace == name)
+        let mut services = webhooks.iter().filter_map(|found| found.webhook.client_config.service.as_ref());
+        name == "kube-system" || services.any(|service| service.namespace == name)
     };
     let others: Vec<&str> = excluded.iter().copied().filter(|name| !own(name)).collect();
     Ok(vec![if others.is_empty() {

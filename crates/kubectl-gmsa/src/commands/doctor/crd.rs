@@ -2,8 +2,7 @@
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
-use super::install::installer_of;
-use crate::shared::{installer::Installer, output::first_five, rules, unread::Read, world::World};
+use crate::shared::{installer::Installer, output::first_five, rules, unread::Read, webhook::installer, world::World};
 use gmsa_cluster::crd;
 use gmsa_core::{
     credspec::{GROUP, PLURAL, VERSION},
@@ -16,7 +15,7 @@ pub(super) const CRD: &str = "custom resource";
 const IN_PLACE: &str = "install with `--skip-crds --set crds.upgrade=true`, which brings it up to date in place";
 
 pub(super) async fn check(world: &World) -> Read<Vec<Check>> {
-    let (crd, installer) = tokio::join!(world.find(crd::PATH), installer_of(world));
+    let (crd, installer) = tokio::join!(world.find(crd::PATH), installer(world));
     let installer = installer.as_ref();
     Ok(vec![if let Some(crd) = &crd? {
         installed(crd, installer)

@@ -5,10 +5,7 @@
 use std::{cell::RefCell, collections::BTreeSet};
 
 use k8s_openapi::{
-    api::{
-        admissionregistration::v1::ServiceReference,
-        core::v1::{Namespace, Node},
-    },
+    api::{admissionregistration::v1::ServiceReference, core::v1::Namespace},
     apimachinery::pkg::version::Info,
 };
 use serde_json::Value;
@@ -22,16 +19,13 @@ use crate::shared::{
     walk::{
         events::Events,
         nodes::Nodes,
-        workload::{ClusterWorkload, Idle, WorkloadTree},
+        workload::{Idle, WorkloadTree},
     },
-    webhook::{broker, installer, no_namespace, replica},
+    webhook::{broker, no_namespace, replica},
     world::World,
 };
 use gmsa_cluster::{kubernetes_version::is_at_least, resolver::live::collection};
-use gmsa_core::{
-    credspec::{is_dns_label, is_dns_subdomain},
-    diagnostic::Check,
-};
+use gmsa_core::{credspec::is_dns_label, diagnostic::Check};
 
 /// What the command line asks for.
 pub(super) struct DoctorInput {
@@ -47,11 +41,6 @@ pub(super) async fn has_kubernetes(world: &World, minor: u32) -> bool {
     version.map_or(true, |info| is_at_least(&info.git_version, minor))
 }
 
-/// The installer of the webhook; `None` also without the right to read configurations and Deployments.
-pub(super) async fn installer_of(world: &World) -> Option<Installer> {
-    installer(world, world.webhooks().await.ok()?).await
-}
-
 /// The credential specs: none without the custom resource, which another check reports.
 pub(super) async fn specs(world: &World) -> Read<Vec<Value>> {
     match world.list(&collection()).await {
@@ -64,15 +53,11 @@ pub(super) fn is_ours(found: &Configured) -> bool {
     found.installer != Installer::Aks
 }
 
-/// The webhooks of pods that AKS does not manage.
-pub(super) fn ours(webhooks: &[Configured]) -> impl Iterator<Item = &Configured> {
-    webhooks.iter().filter(|found| found.is_of_pods() && is_ours(found))
-}
-
-/// The Services of the webhooks.
+/// The Services of the webhooks of pods that AKS does not manage.
 pub(super) async fn services(world: &World) -> Read<Vec<&ServiceReference>> {
     let mut seen = BTreeSet::new();
-    let named = ours(world.webhooks().await?).filter_map(|found| found.webhook.client_config.service.as_ref());
+    let ours = world.webhooks().await?.iter().filter(|found| found.is_of_pods() && is_ours(found));
+    let named = ours.filter_map(|found| found.webhook.client_config.service.as_ref());
     Ok(named.filter(|named| seen.insert((&named.namespace, &named.name))).collect())
 }
 
@@ -91,12 +76,8 @@ pub(super) struct OwnDeployment {
 }
 
 impl OwnDeployment {
-    /// `None` if the names of the Service are not valid in a path.
-    pub(super) async fn read(world: &World, service: &ServiceReference) -> Option<Self> {
+    pub(super) async fn read(world: &World, service: &ServiceReference) -> Self {
         let ServiceReference { namespace, name, .. } = service;
-        if !is_dns_label(namespace) || !is_dns_subdomain(name) {
-            return None;
-        }
         let path = format!("/api/v1/namespaces/{namespace}");
         let (of, workload) =
             tokio::join!(world.find(&path), WorkloadTree::find(world, namespace, Kind::Deployment, name));
@@ -104,25 +85,22 @@ impl OwnDeployment {
         let nodes = nodes(world, known.clone()).await;
         // Events are needed only if something fails.
         let events = if known.count() > 0 { Events::read(world, Some(namespace)).await } else { Events::default() };
-        Some(Self { namespace: of, workload, events, nodes })
-    }
-
-    /// The installer of the Deployment.
-    pub(super) async fn installer(world: &World, service: &ServiceReference) -> Option<Installer> {
-        let ServiceReference { namespace, name, .. } = service;
-        let workload = ClusterWorkload::find(world, Kind::Deployment, namespace, name).await.ok()??;
-        Some(Installer::of(&workload.metadata))
+        Self { namespace: of, workload, events, nodes }
     }
 
     pub(super) fn is_scaled_to_zero(&self) -> bool {
-        let workload = self.workload.iter().flatten().next();
-        workload.is_some_and(|workload| workload.wanted() == (0, Idle::Scaled))
+        self.workload.iter().flatten().any(|workload| workload.wanted() == (0, Idle::Scaled))
+    }
+
+    /// Why nothing can run in its namespace.
+    pub(super) fn no_namespace(&self) -> Option<&'static str> {
+        no_namespace(self.namespace.as_ref().ok()?.as_ref())
     }
 }
 
 /// The Windows nodes, and the other nodes that pods of these workloads are on.
 pub(super) async fn nodes(world: &World, workloads: impl Iterator<Item = &WorkloadTree>) -> Nodes {
-    let mut nodes = Nodes { windows: world.windows_nodes().await.ok().map(<[Node]>::to_vec), ..Nodes::default() };
+    let mut nodes = Nodes { windows: world.windows_nodes().await.ok(), ..Nodes::default() };
     // Without the right to list nodes, reading a single node rarely works.
     if nodes.windows.is_some() {
         nodes.add(world, workloads.flat_map(WorkloadTree::pods)).await;
@@ -152,9 +130,8 @@ pub(super) async fn unread_nodes(world: &World, nodes: &Nodes) -> Option<Unread>
 /// Whether the webhook is scaled to 0, or its namespace is deleted or being deleted: checks of its pods cannot find that cause.
 pub(super) async fn is_webhook_away(world: &World) -> bool {
     for service in services(world).await.unwrap_or_default() {
-        if let Some(own) = OwnDeployment::read(world, service).await
-            && (own.is_scaled_to_zero() || own.namespace.is_ok_and(|found| no_namespace(found.as_ref()).is_some()))
-        {
+        let own = OwnDeployment::read(world, service).await;
+        if own.is_scaled_to_zero() || own.no_namespace().is_some() {
             return true;
         }
     }

@@ -16,7 +16,7 @@ use futures::future::{LocalBoxFuture, join_all};
 use super::{
     api_server, call, configuration, crd,
     install::{DoctorInput, is_webhook_away},
-    nodes, replica, service, specs_and_pods, tickets, workloads,
+    nodes, service, specs_and_pods, tickets, workloads,
 };
 use crate::shared::{
     unread::{Read, not_reached},
@@ -34,7 +34,7 @@ pub(super) struct Lint {
     pub run: for<'w> fn(&'w World, &'w DoctorInput) -> LocalBoxFuture<'w, Read<Vec<Check>>>,
 }
 
-pub(super) static LINTS: [Lint; 14] = [
+pub(super) static LINTS: [Lint; 13] = [
     Lint {
         about: api_server::API_SERVER,
         what: "whether it answers, and its version",
@@ -66,7 +66,7 @@ pub(super) static LINTS: [Lint; 14] = [
         run: |world, _| Box::pin(call::checks(world)),
     },
     Lint {
-        about: replica::SERVICE,
+        about: service::SERVICE,
         what: "the endpoints, and of one replica its certificate, permissions and Secrets",
         reads: &[
             reads::WEBHOOKS,
@@ -78,12 +78,6 @@ pub(super) static LINTS: [Lint; 14] = [
             reads::OWN,
         ],
         run: |world, _| Box::pin(service::checks(world)),
-    },
-    Lint {
-        about: service::NETWORK,
-        what: "who can connect to the webhook, by the NetworkPolicies of its namespace",
-        reads: &[reads::WEBHOOKS, reads::ENDPOINTS, reads::REPLICA, reads::POLICIES],
-        run: |world, _| Box::pin(service::network(world)),
     },
     Lint {
         about: tickets::TICKETS,
@@ -143,7 +137,7 @@ pub(super) static LINTS: [Lint; 14] = [
 ];
 
 /// The lints of the path from the API server to the pods of the webhook. If it does not run, their failures follow from that.
-const ON_THE_WAY: [&str; 4] = [configuration::CONFIGURATION, call::CALLS, replica::SERVICE, service::NETWORK];
+const ON_THE_WAY: [&str; 3] = [configuration::CONFIGURATION, call::CALLS, service::SERVICE];
 
 /// The lines of all lints. A lint without what it cannot do without has one, with the missing right.
 pub(super) async fn lines(world: &World, asked: &DoctorInput) -> Vec<Check> {

@@ -20,7 +20,7 @@ pub(super) const NODES: &str = "Windows nodes";
 pub(super) async fn check(world: &World, asked: &DoctorInput) -> Read<Vec<Check>> {
     let nodes = world.windows_nodes().await?;
     let mut builds: BTreeMap<&str, usize> = BTreeMap::new();
-    for node in nodes {
+    for node in &nodes {
         let build = node.metadata.labels.as_ref().and_then(|labels| labels.get(LABEL));
         *builds.entry(build.map_or("unknown build", String::as_str)).or_default() += 1;
     }

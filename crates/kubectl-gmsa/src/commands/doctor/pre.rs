@@ -1,6 +1,6 @@
 //! `doctor --pre`: whether the cluster is ready for an installation, and which GMSA objects exist already.
 //!
-//! Invariants: only access reviews are created, and no webhook is called.
+//! Invariants: nothing is created, and no webhook is called.
 
 use anyhow::ensure;
 use k8s_openapi::api::core::v1::Namespace;
@@ -8,8 +8,6 @@ use k8s_openapi::api::core::v1::Namespace;
 use super::{api_server, configuration, crd};
 use crate::shared::{rules, webhook::no_namespace, world::World};
 use gmsa_core::{credspec::is_dns_subdomain, diagnostic::Check};
-
-mod rights;
 
 /// The namespace that the documentation installs into.
 pub(super) const NAMESPACE: &str = "gmsa-webhook";
@@ -20,10 +18,8 @@ const NAMESPACE_CHECK: &str = "namespace";
 pub(super) async fn checks(world: &World, namespace: &str) -> anyhow::Result<Vec<Check>> {
     ensure!(!namespace.contains('.') && is_dns_subdomain(namespace), "{namespace:?} is not the name of a namespace");
     let read = world.find::<Namespace>(&format!("/api/v1/namespaces/{namespace}")).await;
-    let is_missing = matches!(read, Ok(None));
     let judged = [
         (api_server::API_SERVER, api_server::check(world, false).await),
-        (rights::RIGHTS, rights::check(world, namespace, is_missing).await),
         (NAMESPACE_CHECK, read.map(|read| vec![self::namespace(namespace, read.as_ref())])),
         (crd::CRD, world.find(gmsa_cluster::crd::PATH).await.map(crd::before_installation)),
         (configuration::CONFIGURATION, world.webhooks().await.map(configuration::before_installation)),

@@ -6,14 +6,15 @@ use std::collections::BTreeSet;
 
 use futures::future::join_all;
 use k8s_openapi::api::{authorization::v1::ResourceAttributes, core::v1::Pod};
+use serde_json::{Value, json};
 
-use super::{certificate, may, permission};
+use super::{certificate, service::SERVICE};
 use crate::shared::{
     installer::Installer,
     output::first_five,
     rules::{self, Names},
     unread::{Read, Unread},
-    webhook::{argument, arguments, image, metrics},
+    webhook::{argument, arguments, image, metrics, place},
     world::World,
 };
 use gmsa_core::{
@@ -22,21 +23,15 @@ use gmsa_core::{
     diagnostic::{Check, Diagnostic, Severity},
 };
 
-pub(super) const SERVICE: &str = "service";
 const PERMISSIONS: &str = "permissions";
 const SECRET: &str = "secret";
 
-/// The checks of a pod with this namespace and name.
-pub(super) async fn checks(
-    world: &World,
-    (namespace, name): (&str, &str),
-    pod: &Pod,
-    installer: Option<&Installer>,
-) -> Vec<Check> {
+pub(super) async fn checks(world: &World, pod: &Pod, installer: Option<&Installer>) -> Vec<Check> {
     let mut checks = Vec::new();
+    let Some((namespace, name)) = place(pod) else { return checks };
     let account = ServiceAccount { namespace: namespace.into(), name: account_name(pod).into() };
     let may = async |permission: ResourceAttributes| {
-        let answer = may(world, Some(&account), &permission).await;
+        let answer = may(world, &account, &permission).await;
         (permission, answer)
     };
     let exists = async |(namespace, name): (&str, &str)| {
@@ -44,7 +39,7 @@ pub(super) async fn checks(
     };
     // Whether its service account has the permissions that it needs, and whether its Secrets exist.
     let (metrics, answers, secrets) = tokio::join!(
-        metrics(world, namespace, name, pod),
+        metrics(world, pod),
         join_all(needed(pod).into_iter().map(may)),
         join_all(secrets(namespace, pod).into_iter().map(exists)),
     );
@@ -68,9 +63,9 @@ pub(super) async fn checks(
     let who = format!("{namespace}:{}", account_name(pod));
     let permissions = permissions(&who, &answers, installer);
     checks.push(permissions.unwrap_or_else(|unread| unread.check(PERMISSIONS)));
-    let own_secrets: Vec<String> = own_secrets(pod).map(|(of, name)| format!("{of}/{name}")).collect();
     checks.extend(secrets.iter().filter_map(|(secret, read)| {
-        let restore = installer.map(Installer::restore).filter(|_| own_secrets.contains(secret));
+        let is_own = own_secrets(pod).any(|(of, name)| *secret == format!("{of}/{name}"));
+        let restore = installer.map(Installer::restore).filter(|_| is_own);
         match read {
             Ok(true) => None,
             Ok(false) => {
@@ -82,6 +77,28 @@ pub(super) async fn checks(
         }
     }));
     checks
+}
+
+/// Whether a service account may do this.
+async fn may(world: &World, account: &ServiceAccount, right: &ResourceAttributes) -> Read<bool> {
+    let review = json!({
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "metadata": {},
+        "spec": {"user": account.user(), "groups": account.groups(), "resourceAttributes": right},
+    });
+    let answer: Value = world.ask("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await?;
+    Ok(answer.pointer("/status/allowed") == Some(&Value::Bool(true)))
+}
+
+/// A verb on a resource of a group.
+fn permission(verb: &str, group: &str, resource: &str) -> ResourceAttributes {
+    ResourceAttributes {
+        verb: Some(verb.to_owned()),
+        group: Some(group.to_owned()),
+        resource: Some(resource.to_owned()),
+        ..ResourceAttributes::default()
+    }
 }
 
 /// The service account of a pod.
@@ -167,12 +184,10 @@ fn permissions<'a>(
         permission.group.as_deref() == Some(GROUP) && permission.verb.as_deref() != Some("get")
     };
     let found = |text| rules::found(&rules::WEBHOOK_PERMISSIONS, text, &Names { installer, ..Names::default() });
-    Ok(Check::found(
-        PERMISSIONS,
-        if missing.iter().all(is_of_cache) {
-            found(format!("{text}: each pod costs a read")).with_severity(Severity::Warning)
-        } else {
-            found(text)
-        },
-    ))
+    let found = if missing.iter().all(is_of_cache) {
+        found(format!("{text}: each pod costs a read")).with_severity(Severity::Warning)
+    } else {
+        found(text)
+    };
+    Ok(Check::found(PERMISSIONS, found))
 }

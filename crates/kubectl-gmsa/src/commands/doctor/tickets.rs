@@ -2,17 +2,18 @@
 //!
 //! Invariant: no Secret is read. The broker's metrics say which authorities signed its certificate.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::OptionFuture;
+use gmsa_cluster::kubernetes_version::NATIVE_SIDECARS;
 use gmsa_core::{
     credspec::{
         Verb,
         domain_join::DomainJoinConfig,
-        is_dns_label, is_dns_subdomain,
+        is_dns_subdomain,
         services::{Services, is_in, list_of},
     },
-    diagnostic::{Check, Diagnostic, Severity},
+    diagnostic::{Check, Diagnostic, Rule, Severity},
 };
 use k8s_openapi::{
     api::{
@@ -36,28 +37,25 @@ use crate::shared::{
     rules,
     unread::{Read, Unread},
     walk::{tickets::lacked, workload::ClusterWorkload, worst},
-    webhook::{argument, broker, endpoints, image, is_ready, metrics, no_namespace, pod_behind, replica},
+    webhook::{argument, broker, endpoints, image, is_ready, metrics, pod_behind, release, replica},
     world::{CA_VOLUME, World},
 };
 
 pub(super) const TICKETS: &str = "tickets";
 
-/// The first minor version of Kubernetes 1 with native sidecars.
-const SIDECARS: u32 = 29;
-
 /// The broker's metric, up to the rule of the refusal.
 const REFUSED: &str = "gmsa_tickets_requests_total{outcome=\"";
 
 /// The rules of refusals for which the domain, or the way there, is to blame.
-const OF_DOMAIN: [&str; 8] = [
-    "ldap-unreachable",
-    "ldap-credentials",
-    "kdc-unreachable",
-    "kerberos-configuration",
-    "server-certificate",
-    "directory-denied",
-    "directory-clock",
-    "ticket-answer",
+const OF_DOMAIN: [&Rule; 8] = [
+    &rules::LDAP_UNREACHABLE,
+    &rules::LDAP_CREDENTIALS,
+    &rules::KDC_UNREACHABLE,
+    &rules::KERBEROS_CONFIGURATION,
+    &rules::SERVER_CERTIFICATE,
+    &rules::DIRECTORY_DENIED,
+    &rules::DIRECTORY_CLOCK,
+    &rules::TICKET_ANSWER,
 ];
 
 pub(super) async fn check(world: &World, asked: &DoctorInput) -> Read<Vec<Check>> {
@@ -131,44 +129,32 @@ async fn of_broker(
         let text = format!("these pods ask for tickets or a keytab and have no sidecar, because {why}: {pods}");
         Check::breach(TICKETS, &rules::TICKETS_NOT_INJECTED, text)
     }));
-    if !has_kubernetes(world, SIDECARS).await {
-        let text = format!("pods that ask for tickets are refused: they need Kubernetes 1.{SIDECARS} or later");
+    if !has_kubernetes(world, NATIVE_SIDECARS).await {
+        let text = format!("pods that ask for tickets are refused: they need Kubernetes 1.{NATIVE_SIDECARS} or later");
         let fix = "Upgrade the cluster, or set `tickets.enabled=false` in the chart of the webhook.";
         checks.push(Check::found(TICKETS, Diagnostic::new(&rules::KUBERNETES_VERSION, text).with_fix(fix)));
     }
-    if let Some(own) = &own {
-        if let Ok(namespace) = &own.namespace
-            && let Some(state) = no_namespace(namespace.as_ref())
-        {
-            let text = format!("namespace {}, in which the broker was, {state}", broker.namespace);
-            checks.push(Check::breach(TICKETS, &rules::BROKER_UNREACHABLE, text));
-        } else if let Ok(Some(workload)) = &own.workload
-            && let Some(found) = worst::absence(workload, &own.nodes, &own.events)
-        {
-            checks.extend(own.events.lacking());
-            checks.push(Check::found(TICKETS, Diagnostic { object: workload.title(), ..found }));
-        }
+    if let Some(state) = own.no_namespace() {
+        let text = format!("namespace {}, in which the broker was, {state}", broker.namespace);
+        checks.push(Check::breach(TICKETS, &rules::BROKER_UNREACHABLE, text));
+    } else if let Ok(Some(workload)) = &own.workload
+        && let Some(found) = worst::absence(workload, &own.nodes, &own.events)
+    {
+        checks.extend(own.events.lacking());
+        checks.push(Check::found(TICKETS, Diagnostic { object: workload.title(), ..found }));
     }
     unread.extend([version.err(), endpoints.err(), replica.as_ref().err().cloned()].into_iter().flatten());
     let replica = replica.ok().flatten();
-    let metrics = match &replica {
-        Some((name, pod)) => metrics(world, &broker.namespace, name, pod).await,
-        None => None,
-    };
+    let metrics = OptionFuture::from(replica.as_ref().map(|pod| metrics(world, pod))).await.flatten();
     unread.extend(metrics.as_ref().and_then(|metrics| metrics.as_ref().err()).cloned());
     unread.extend(match own {
-        Some(
-            OwnDeployment { workload: Err(unread), .. }
-            | OwnDeployment { namespace: Err(unread), workload: Ok(None), .. },
-        ) => Some(unread),
-        Some(own) => unread_nodes(world, &own.nodes).await,
-        None => world.windows_nodes().await.err(),
+        OwnDeployment { workload: Err(unread), .. }
+        | OwnDeployment { namespace: Err(unread), workload: Ok(None), .. } => Some(unread),
+        own => unread_nodes(world, &own.nodes).await,
     });
-    let images = [image(webhook), argument(webhook, "tickets-image"), replica.as_ref().and_then(|(_, pod)| image(pod))];
-    // A digest names no release.
-    let tag = |image: &&str| Some(image.split('@').next()?.rsplit('/').next()?.split_once(':')?.1.to_owned());
-    let tags: Vec<String> = images.iter().flatten().filter_map(tag).collect();
-    if tags.windows(2).any(|pair| pair.first() != pair.last()) {
+    let images = [image(webhook), argument(webhook, "tickets-image"), replica.as_ref().and_then(image)];
+    let releases: BTreeSet<&str> = images.iter().flatten().filter_map(|image| release(image)).collect();
+    if releases.len() > 1 {
         let text =
             format!("webhook, sidecar and broker are of different releases: {}", first_five(images.iter().flatten()));
         checks.push(Check::breach(TICKETS, &rules::BROKER_VERSION, text));
@@ -181,7 +167,7 @@ async fn of_broker(
     }
     checks.extend(metrics.iter().flat_map(|metrics| of_domain(broker, metrics)));
     // Who may not read these gets no other line: without referrals and keytabs there is nothing to say.
-    if let Some(path) = replica.as_ref().and_then(|(_, pod)| mounted(pod, "config"))
+    if let Some(path) = replica.as_ref().and_then(|pod| mounted(pod, "config"))
         && let (Ok(Some(configuration)), Ok(specs)) = tokio::join!(world.find::<ConfigMap>(&path), specs(world))
     {
         checks.extend(configured(&configuration, &specs));
@@ -206,15 +192,15 @@ fn trust(authorities: Option<&ConfigMap>, metrics: Option<&str>, now: Timestamp)
         return vec![untrusted("new sidecars trust no broker: the webhook has no CA to give them")];
     };
     let mut checks = vec![certificate::until(end, now, "the CA that new sidecars trust", 30)];
-    if metrics.and_then(|metrics| certificate::is_trusted(pem, metrics)) == Some(false) {
+    let lacks =
+        |authority| metrics.and_then(|metrics| certificate::has_authority(pem, metrics, authority)) == Some(false);
+    if lacks(certificate::AUTHORITY) {
         let text = "new sidecars do not trust the broker: its certificate is signed by none of the CAs that the webhook gives them";
         checks.push(untrusted(text));
-    } else if metrics.and_then(|metrics| certificate::has_next(pem, metrics)) == Some(false) {
+    } else if lacks(certificate::NEXT_AUTHORITY) {
         let text = "new sidecars do not trust the CA that the broker will sign with next: the webhook does not give it to them";
-        checks.push(Check::found(
-            TICKETS,
-            Diagnostic::new(&rules::BROKER_UNTRUSTED, text).with_severity(Severity::Warning),
-        ));
+        let later = Diagnostic::new(&rules::BROKER_UNTRUSTED, text).with_severity(Severity::Warning);
+        checks.push(Check::found(TICKETS, later));
     }
     checks
 }
@@ -283,17 +269,13 @@ fn elsewhere(name: &str, spec: &Value, own: &BrokerDomain) -> Option<Check> {
 /// The refusals of the broker for which its domain is to blame, by its metrics.
 fn of_domain(broker: &ServiceReference, metrics: &str) -> impl Iterator<Item = Check> {
     let counts = metrics.lines().filter_map(|line| line.strip_prefix(REFUSED)?.split_once("\"} "));
-    counts.filter(|(id, count)| OF_DOMAIN.contains(id) && *count != "0").filter_map(|(id, count)| {
-        let rule = rules::all().find(|rule| rule.id == id)?;
+    counts.filter(|(_, count)| *count != "0").filter_map(|(id, count)| {
+        let rule = OF_DOMAIN.into_iter().find(|rule| rule.id == id)?;
         // The cause may be gone: the metric counts since the start.
         let text = format!("the broker refused {count} requests since its start, because of the domain");
         let ServiceReference { namespace, name, .. } = broker;
-        let names = is_dns_label(namespace) && is_dns_subdomain(name);
-        let log = names.then(|| format!("`kubectl logs deployment/{name} -n {namespace}`"));
-        let fix = format!(
-            "It may be over: {} shows when each was, and why.",
-            log.as_deref().unwrap_or("the log of the broker")
-        );
+        let fix =
+            format!("It may be over: `kubectl logs deployment/{name} -n {namespace}` shows when each was, and why.");
         Some(Check::found(TICKETS, Diagnostic::new(rule, text).with_severity(Severity::Note).with_fix(fix)))
     })
 }

@@ -10,18 +10,17 @@ use crate::shared::{
     configured::Configured,
     output::first_five,
     rules::{self, Names},
-    unread::{Read, Remedy, because},
+    unread::{NEWER, Read, Remedy, because},
     walk::{
         events::Events,
         workload::{WorkloadTree, Workloads},
         worst,
     },
-    webhook::{no_namespace, reviewing},
+    webhook::reviewing,
     world::World,
 };
 use gmsa_core::{
     admission::pod::Pod,
-    credspec::is_dns_subdomain,
     diagnostic::{Check, Diagnostic},
 };
 
@@ -53,7 +52,7 @@ pub(super) async fn check(world: &World, asked: &DoctorInput) -> Read<Vec<Check>
     let unread_nodes = unread_nodes(world, &nodes).await;
     checks.extend(unread_nodes.filter(|_| have_pods).map(|unread| unread.check(WORKLOADS)));
     let unparsed = workloads.iter().filter_map(WorkloadTree::unparsed);
-    checks.extend(unparsed.map(|cause| because(WORKLOADS, &cause, Remedy::newer())));
+    checks.extend(unparsed.map(|cause| because(WORKLOADS, &cause, Remedy::new(NEWER))));
     // ReplicaSets make the pods of a Deployment, and Jobs those of a CronJob: without these lists the pods are unknown.
     let is_known = |workload: &WorkloadTree| {
         workload.template.pod().is_some()
@@ -71,14 +70,12 @@ pub(super) async fn check(world: &World, asked: &DoctorInput) -> Read<Vec<Check>
         checks.extend(found.map(|found| Check::found(WORKLOADS, Diagnostic { object: workload.title(), ..found })));
     }
     if checks.is_empty() {
-        checks.push(Check::pass(
-            WORKLOADS,
-            match workloads.len() {
-                0 => "no pod template uses GMSA yet".to_owned(),
-                1 => "1 uses GMSA, and has its pods".to_owned(),
-                count => format!("{count} use GMSA, and have their pods"),
-            },
-        ));
+        let text = match workloads.len() {
+            0 => "no pod template uses GMSA yet".to_owned(),
+            1 => "1 uses GMSA, and has its pods".to_owned(),
+            count => format!("{count} use GMSA, and have their pods"),
+        };
+        checks.push(Check::pass(WORKLOADS, text));
     }
     Ok(checks)
 }
@@ -100,11 +97,9 @@ pub(super) async fn of_webhook(world: &World) -> Read<Vec<Check>> {
     let webhooks = world.webhooks().await?;
     let mut checks = Vec::new();
     for service in services(world).await? {
-        let Some(own) = OwnDeployment::read(world, service).await else { continue };
-        if let Ok(namespace) = &own.namespace
-            && let Some(state) = no_namespace(namespace.as_ref())
-        {
-            let wait = if namespace.is_some() { "Wait until it is gone. " } else { "" };
+        let own = OwnDeployment::read(world, service).await;
+        if let Some(state) = own.no_namespace() {
+            let wait = if matches!(own.namespace, Ok(Some(_))) { "Wait until it is gone. " } else { "" };
             checks.push(gone(service, state, wait, webhooks));
             continue;
         }
@@ -151,23 +146,27 @@ fn scaled_to_zero(workload: &WorkloadTree, webhooks: &[Configured]) -> Check {
 
 /// The line for a deleted (or ending) namespace whose configurations remain, because they are cluster-scoped.
 fn gone(service: &ServiceReference, state: &str, wait: &str, webhooks: &[Configured]) -> Check {
-    let namespace = service.namespace.as_str();
-    let installer = reviewing(webhooks).first().map(|found| &found.installer);
+    let ServiceReference { namespace, name, .. } = service;
     let refused = refused(namespace, webhooks);
     let text = format!("namespace {namespace}, in which the webhook was, {state}: {refused}");
-    let found =
-        rules::found(&rules::WEBHOOK_GONE, text, &Names { namespace: Some(namespace), installer, ..Names::default() });
-    let of_service = |found: &&Configured| {
+    let found = Diagnostic::new(&rules::WEBHOOK_GONE, text);
+    let is_of_service = |found: &&Configured| {
         let called = found.webhook.client_config.service.as_ref();
-        called.is_some_and(|called| (&called.namespace, &called.name) == (&service.namespace, &service.name))
+        called.is_some_and(|called| (&called.namespace, &called.name) == (namespace, name))
     };
-    let configured = webhooks.iter().filter(of_service);
-    let known: BTreeSet<&str> =
-        configured.map(Configured::configuration).filter(|name| is_dns_subdomain(name)).collect();
+    let remaining = || webhooks.iter().filter(is_of_service);
+    let Some(install) = remaining().next().map(|found| found.installer.install_again()) else {
+        return Check::found(WEBHOOK, found);
+    };
+    let configurations: BTreeSet<&str> = remaining().map(Configured::configuration).collect();
     // The chart puts `zz-` before the name of the release, and `-guard` behind it.
-    let releases: BTreeSet<&str> = known.iter().map(|name| name.strip_prefix("zz-").unwrap_or(name)).collect();
+    let releases: BTreeSet<&str> = configurations.iter().map(|name| name.strip_prefix("zz-").unwrap_or(name)).collect();
     let guards: Vec<String> = releases.iter().map(|name| format!("{name}-guard {name}-guard-trial")).collect();
-    let known = known.into_iter().collect::<Vec<_>>().join(" ");
-    let fix = found.remedy().replace("NAME zz-NAME", &known).replace("NAME-guard NAME-guard-trial", &guards.join(" "));
-    Check::found(WEBHOOK, found.clone().with_fix(format!("{wait}{fix}")))
+    let fix = format!(
+        "{wait}{install} Or end the checks: `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found {}` \
+         and `kubectl delete validatingadmissionpolicybinding --ignore-not-found {}` (Kubernetes 1.30 and later).",
+        Vec::from_iter(configurations).join(" "),
+        guards.join(" ")
+    );
+    Check::found(WEBHOOK, found.with_fix(fix))
 }

@@ -24,7 +24,7 @@ use crate::shared::{
         events::Events,
         nodes::Nodes,
     },
-    world::World,
+    world::{World, pods_of},
 };
 use gmsa_core::{
     admission::pod::SlotKind,
@@ -58,7 +58,7 @@ impl Probe<'_> {
         };
         let check = match Box::pin(until_running(self, &name, pod)).await {
             Ok(Ok(pod)) => Ok(self.verified(&pod).await),
-            Ok(Err(found)) => Ok(self.without_pod(found, &name)),
+            Ok(Err(found)) => Ok(found),
             Err(error) => Err(error),
         };
         // A failed deletion is repeated, and reported, at the end.
@@ -70,21 +70,17 @@ impl Probe<'_> {
     async fn create(&self, name: &str, manifest: &Value) -> anyhow::Result<Result<ClusterPod, Diagnostic>> {
         // It may exist even without an answer.
         self.pods.borrow_mut().insert(name.to_owned(), false);
-        let created = match self.cluster.create::<Box<RawValue>>(&self.path(""), name, manifest).await {
-            Ok(json) => json,
-            Err(error) => match error.downcast_ref::<CallError>() {
-                Some(CallError::Refused { code, status: Some(status), .. })
-                    if is_refusal(code.as_u16(), &status.message) =>
-                {
-                    self.pods.borrow_mut().remove(name);
-                    if rules::lacks_right(&status.message) {
-                        return Err(error);
-                    }
-                    return Ok(Err(self.refused(&status.message)));
-                }
-                _ => return Err(error),
-            },
-        };
+        let created = self.cluster.create::<Box<RawValue>>(&pods_of(Some(&self.namespace)), name, manifest).await;
+        if let Err(Some(CallError::Refused { code, status: Some(status), .. })) =
+            created.as_ref().map_err(anyhow::Error::downcast_ref)
+            && is_refusal(code.as_u16(), &status.message)
+        {
+            self.pods.borrow_mut().remove(name);
+            if !rules::lacks_right(&status.message) {
+                return Ok(Err(self.refused(&status.message)));
+            }
+        }
+        let created = created?;
         self.pods.borrow_mut().insert(name.to_owned(), true);
         Ok(Ok(ClusterPod::read(&created)?))
     }
@@ -99,17 +95,6 @@ impl Probe<'_> {
             ..Names::of_refusal(said)
         };
         rules::found(rule, said, &names)
-    }
-
-    /// Has a remedy show the events of the pod, which is deleted.
-    fn without_pod(&self, mut check: Check, name: &str) -> Check {
-        let namespace = &self.namespace;
-        if let Err(Diagnostic { fix: Some(fix), .. }) = &mut check.result {
-            let events =
-                format!("`kubectl get events --namespace {namespace} --field-selector involvedObject.name={name}`");
-            *fix = fix.replace(&format!("`kubectl describe pod {name} --namespace {namespace}`"), &events);
-        }
-        check
     }
 
     /// Runs the steps of `verify` in the container.
@@ -204,7 +189,9 @@ async fn until_running(
         progress::doing(&format!("waiting until pod {namespace}/{name} runs: {}", pod.phase()));
         if is_over {
             let text = format!("its container does not run after {} s", limit.as_secs());
-            return Ok(Some(Err(Check::breach(POD, &rules::NOT_STARTED, text))));
+            let target = Some(FixTarget::Probe { namespace });
+            let names = Names { namespace: Some(namespace), pod_name: Some(name), target, ..Names::default() };
+            return Ok(Some(Err(Check::found(POD, rules::found(&rules::NOT_STARTED, text, &names)))));
         }
         Ok(None)
     })
@@ -222,7 +209,7 @@ async fn cause(probe: &Probe<'_>, pod: &ClusterPod) -> Option<(Check, bool)> {
     let now = World::of(probe.cluster.clone());
     let pods = [pod];
     let (events, nodes) = tokio::join!(Events::read(&now, Some(&probe.namespace)), Nodes::read(&now, &pods, false));
-    let seen = Seen { pod, target: FixTarget::Pod { namespace: &probe.namespace }, nodes: &nodes, events: &events };
+    let seen = Seen { pod, target: FixTarget::Probe { namespace: &probe.namespace }, nodes: &nodes, events: &events };
     let check = seen.steps().into_iter().find(is_cause)?;
     let passes = check.result.as_ref().is_err_and(|found| match found.rule {
         // For a runtime class, the scheduler may wait for a new node.

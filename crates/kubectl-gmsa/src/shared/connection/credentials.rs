@@ -3,20 +3,15 @@
 //!
 //! The rules follow client-go (`tools/clientcmd`: `client_config.go`, `loader.go`, `merged_client_builder.go`).
 
-use std::{env, io, path::PathBuf};
+use std::{env, path::PathBuf};
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use http::{HeaderValue, Uri};
-use kube::config::{
-    AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, KubeconfigError, NamedCluster, NamedContext,
-};
+use kube::config::{AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, NamedCluster, NamedContext};
 
 use super::{Connection, reason};
 use crate::shared::names;
 use gmsa_cluster::apiserver::proxy;
-
-/// The name of the context and the cluster with the overrides, which come first in the kubeconfig.
-const CHOSEN: &str = "chosen";
 
 impl Connection {
     /// The configuration, and its context if any.
@@ -26,7 +21,10 @@ impl Connection {
         let is_empty = file.clusters.is_empty() && file.auth_infos.is_empty() && name.is_none();
         let named = [&self.server, &self.cluster, &self.user];
         let (mut config, proxy) = if is_empty && named.into_iter().all(Option::is_none) {
-            (in_cluster()?, None)
+            let variable = env::var_os("KUBERNETES_SERVICE_HOST");
+            variable.context("there is no kubeconfig: set KUBECONFIG, or give --kubeconfig or --server")?;
+            // The service account of the pod that this runs in.
+            (kube::Config::incluster().context("cannot use the service account of this pod")?, None)
         } else {
             self.chosen(file).await?
         };
@@ -44,14 +42,7 @@ impl Connection {
         let files = self.kubeconfig.as_ref().map_or_else(default_files, |file| vec![file.clone()]);
         let mut merged = Kubeconfig::default();
         for path in files {
-            let read = match Kubeconfig::read_from(&path) {
-                Err(KubeconfigError::ReadConfig(error, _))
-                    if error.kind() == io::ErrorKind::NotFound && self.kubeconfig.is_none() =>
-                {
-                    continue;
-                }
-                read => read.map_err(reason::of_kubeconfig),
-            };
+            let read = Kubeconfig::read_from(&path).map_err(reason::of_kubeconfig);
             let read = read.with_context(|| format!("cannot read the kubeconfig {}", path.display()))?;
             merged = merged.merge(read).context("cannot merge the files of KUBECONFIG")?;
         }
@@ -80,17 +71,6 @@ impl Connection {
         if let Some(name) = &self.user {
             entry("user", name, &file.auth_infos, |known| &known.name)?;
         }
-        self.override_cluster(&mut cluster)?;
-        let (name, proxy) = (CHOSEN.to_owned(), cluster.proxy_url.clone());
-        let options =
-            KubeConfigOptions { context: Some(name.clone()), cluster: Some(name.clone()), user: self.user.clone() };
-        file.clusters.insert(0, NamedCluster { name: name.clone(), cluster: Some(cluster), ..NamedCluster::default() });
-        file.contexts.insert(0, NamedContext { name, context: Some(context), ..NamedContext::default() });
-        let config = kube::Config::from_custom_kubeconfig(file, &options).await;
-        Ok((config.map_err(reason::of_kubeconfig).context("cannot use the kubeconfig")?, proxy))
-    }
-
-    fn override_cluster(&self, cluster: &mut Cluster) -> anyhow::Result<()> {
         if let Some(server) = &self.server {
             cluster.server = Some(server.clone());
             // It belongs to the server that is overridden.
@@ -109,7 +89,14 @@ impl Connection {
             server.parse().is_ok_and(is_address),
             "{server:?} is not the address of a server: expected https://HOST:PORT"
         );
-        Ok(())
+        // The context and the cluster with the overrides come first in the kubeconfig, with this name.
+        let (name, proxy) = ("chosen".to_owned(), cluster.proxy_url.clone());
+        let options =
+            KubeConfigOptions { context: Some(name.clone()), cluster: Some(name.clone()), user: self.user.clone() };
+        file.clusters.insert(0, NamedCluster { name: name.clone(), cluster: Some(cluster), ..NamedCluster::default() });
+        file.contexts.insert(0, NamedContext { name, context: Some(context), ..NamedContext::default() });
+        let config = kube::Config::from_custom_kubeconfig(file, &options).await;
+        Ok((config.map_err(reason::of_kubeconfig).context("cannot use the kubeconfig")?, proxy))
     }
 
     /// A token replaces all other credentials except a client certificate, as in `kubectl`.
@@ -137,7 +124,7 @@ fn entry<'e, E>(kind: &str, name: &str, entries: &'e [E], name_of: fn(&E) -> &St
     })
 }
 
-/// Refuses a token with a line break, such as at the end of a file, because a header cannot contain it.
+/// Refuses a token with a line break, such as at the end of a file, because a header cannot contain it: tower-http would panic.
 fn expect_token(user: &AuthInfo) -> anyhow::Result<()> {
     let user = serde_json::to_value(user)?;
     let token = user.get("token").and_then(serde_json::Value::as_str).unwrap_or_default();
@@ -147,19 +134,13 @@ fn expect_token(user: &AuthInfo) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Those that exist.
 fn default_files() -> Vec<PathBuf> {
     let list = env::var_os("KUBECONFIG").unwrap_or_default();
-    let files: Vec<PathBuf> = env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect();
-    if !files.is_empty() {
-        return files;
+    let mut files: Vec<PathBuf> = env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect();
+    if files.is_empty() {
+        files.extend(env::home_dir().map(|home| home.join(".kube").join("config")));
     }
-    env::home_dir().map(|home| home.join(".kube").join("config")).into_iter().collect()
-}
-
-/// The service account of the pod that this runs in, if there is no kubeconfig.
-fn in_cluster() -> anyhow::Result<kube::Config> {
-    if env::var_os("KUBERNETES_SERVICE_HOST").is_none() {
-        bail!("there is no kubeconfig: set KUBECONFIG, or give --kubeconfig or --server");
-    }
-    kube::Config::incluster().context("cannot use the service account of this pod")
+    files.retain(|file| file.try_exists().unwrap_or(true));
+    files
 }

@@ -60,11 +60,7 @@ fn result(found: &Diagnostic, rule: Option<usize>) -> Value {
     let place = if file(found).is_empty() { "cluster" } else { file(found) };
     let artifact = json!({"uri": uri(place)});
     let region = json!({"startLine": line(found).unwrap_or(1)});
-    let objects: Vec<Value> = Some(&found.object)
-        .filter(|object| !object.is_empty())
-        .map(|object| json!({"fullyQualifiedName": object}))
-        .into_iter()
-        .collect();
+    let objects = if found.object.is_empty() { json!([]) } else { json!([{"fullyQualifiedName": found.object}]) };
     let location = json!({
         "physicalLocation": {"artifactLocation": artifact, "region": region},
         "logicalLocations": objects,

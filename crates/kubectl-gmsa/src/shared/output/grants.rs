@@ -60,6 +60,28 @@ impl Grant {
         let Self { binding, role, .. } = self;
         format!("{} {} of {} {}", binding.kind, binding.name, role.kind, role.name)
     }
+
+    fn verbs(&self) -> String {
+        self.may.iter().copied().collect::<Vec<_>>().join(", ")
+    }
+
+    /// The binding, with the verbs that it gives, unless that is `use` alone.
+    fn why_and_verbs(&self) -> String {
+        if self.may.is_empty() { self.why() } else { format!("{}: {}", self.why(), self.verbs()) }
+    }
+
+    /// The namespace that it holds in, `*` for all.
+    fn namespace(&self) -> String {
+        self.binding.namespace.clone().unwrap_or_else(|| "*".to_owned())
+    }
+
+    fn who(&self) -> String {
+        match &self.subject {
+            Some(Named { kind, namespace: Some(namespace), name }) => format!("{kind} {namespace}:{name}"),
+            Some(Named { kind, namespace: None, name }) => format!("{kind} {name}"),
+            None => String::new(),
+        }
+    }
 }
 
 /// The grants as JSON.
@@ -89,57 +111,27 @@ impl Grants {
         };
         let outcome = self.problems.as_slice().iter().map(of).max().unwrap_or(Outcome::Clean);
         let findings = json::findings(self.problems.as_slice());
-        print_as(
-            shape,
-            outcome,
-            || self.table(),
-            Shown { grants: &self.found, act_as_pods: &self.act_as_pods, findings },
-        )
+        let body = Shown { grants: &self.found, act_as_pods: &self.act_as_pods, findings };
+        print_as(shape, outcome, || self.table(), body)
     }
 
     fn table(&self) -> String {
         let problems = self.problems.as_slice().iter();
         let mut lines: Vec<String> = problems.map(|problem| format!("{}: {problem}\n", problem.rule.id)).collect();
-        let of_specs =
-            || self.found.iter().filter_map(|grant| Some([grant.credential_spec.clone()?, with_verbs(grant)]));
-        let of_subjects = || self.found.iter().filter_map(|grant| Some((grant, grant.subject.as_ref()?)));
         lines.push(if self.found.is_empty() {
             format!("{}\n", self.none)
-        } else if of_specs().next().is_some() {
-            table(["CREDENTIAL SPEC", "BY"], &of_specs().collect())
+        } else if self.found.iter().any(|grant| grant.credential_spec.is_some()) {
+            let row = |grant: &Grant| [grant.credential_spec.clone().unwrap_or_default(), grant.why_and_verbs()];
+            table(["CREDENTIAL SPEC", "BY"], &self.found.iter().map(row).collect())
         } else {
-            let with_verbs = |of: (&Grant, &Named)| {
-                let [namespace, who, _] = row(of);
-                [namespace, who, with_verbs(of.0)]
-            };
-            table(["NAMESPACE", "WHO", "BY"], &of_subjects().map(with_verbs).collect())
-        });
-        let actors = self.act_as_pods.iter().filter_map(|grant| Some((grant, grant.subject.as_ref()?))).map(|of| {
-            let [namespace, who, by] = row(of);
-            [namespace, who, of.0.may.iter().copied().collect::<Vec<_>>().join(", "), by]
+            let row = |grant: &Grant| [grant.namespace(), grant.who(), grant.why_and_verbs()];
+            table(["NAMESPACE", "WHO", "BY"], &self.found.iter().map(row).collect())
         });
         if !self.act_as_pods.is_empty() {
-            let head = "\nWho may act as these pods:\n";
-            lines.push(format!("{head}{}", table(["NAMESPACE", "WHO", "MAY", "BY"], &actors.collect())));
+            let row = |grant: &Grant| [grant.namespace(), grant.who(), grant.verbs(), grant.why()];
+            let rows = table(["NAMESPACE", "WHO", "MAY", "BY"], &self.act_as_pods.iter().map(row).collect());
+            lines.push(format!("\nWho may act as these pods:\n{rows}"));
         }
         lines.concat()
     }
-}
-
-/// The binding, with the verbs that it gives, unless that is `use` alone.
-fn with_verbs(grant: &Grant) -> String {
-    match &*grant.may.iter().copied().collect::<Vec<_>>() {
-        [] => grant.why(),
-        verbs => format!("{}: {}", grant.why(), verbs.join(", ")),
-    }
-}
-
-/// The namespace of the grant (`*` for all), the subject, and the binding.
-fn row((grant, subject): (&Grant, &Named)) -> [String; 3] {
-    let namespace = grant.binding.namespace.as_deref().unwrap_or("*");
-    let who = match &subject.namespace {
-        Some(namespace) => format!("{} {namespace}:{}", subject.kind, subject.name),
-        None => format!("{} {}", subject.kind, subject.name),
-    };
-    [namespace.to_owned(), who, grant.why()]
 }

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::{
     AUTHORIZATION_FAILED, CONTENTS_WITHOUT_NAME, Fix, FixTarget, INVALID_SPEC_NAME, LINUX_NODE, NAME_WITHOUT_CONTENTS,
-    NOT_AUTHORIZED, Names, PODS_MISSING, SPEC_MISSING, SPEC_UNREADABLE, WEBHOOK_FAILING, WEBHOOK_GONE,
-    WEBHOOK_PERMISSIONS, WEBHOOK_UNREACHABLE, of_words,
+    NOT_AUTHORIZED, Names, PODS_MISSING, SPEC_MISSING, SPEC_UNREADABLE, WEBHOOK_FAILING, WEBHOOK_PERMISSIONS,
+    WEBHOOK_UNREACHABLE,
 };
 use crate::shared::{grant::GrantObjects, installer::Installer};
 
@@ -29,7 +29,6 @@ pub(super) static COMPUTED: &[(&Rule, Computed)] = &[
     (&LINUX_NODE, on_windows),
     (&PODS_MISSING, describe),
     (&WEBHOOK_UNREACHABLE, unreachable),
-    (&WEBHOOK_GONE, installed_again),
     (&WEBHOOK_FAILING, what_is_asked),
     (&WEBHOOK_PERMISSIONS, with_its_roles),
 ];
@@ -152,7 +151,7 @@ pub(super) fn what_is_asked(names: &Names<'_>) -> Option<Fix> {
 
 /// The remedy for a webhook that cannot be reached: another webhook, or a Service that is deleted or without Pods.
 fn unreachable(names: &Names<'_>) -> Option<Fix> {
-    let Names { said, installer, webhook, .. } = *names;
+    let Names { said, installer, .. } = *names;
     let is_gone = said.contains("service \"") && said.contains("not found");
     let called = said.split_once("calling webhook \"").and_then(|(_, rest)| rest.split('"').next());
     if called.is_some_and(|name| !name.contains("gmsa") && !name.contains("cert-manager")) {
@@ -161,28 +160,8 @@ fn unreachable(names: &Names<'_>) -> Option<Fix> {
              `kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations` shows whose configuration calls it.",
         ));
     }
-    // The namespace of the workload differs from the webhook's.
-    let remedy = of_words(&WEBHOOK_UNREACHABLE, names).filter(|remedy| remedy.contains("NAME.NAMESPACE.svc"));
-    if let Some(remedy) = remedy {
-        let service = webhook
-            .or_else(|| names.called())
-            .filter(|(namespace, name)| is_dns_label(namespace) && is_dns_subdomain(name));
-        let name = service
-            .map_or_else(|| "NAME.NAMESPACE.svc".to_owned(), |(namespace, name)| format!("{name}.{namespace}.svc"));
-        return Some(Fix::run(remedy.replace("NAME.NAMESPACE.svc", &name)));
-    }
     let restore = installer.filter(|_| is_gone)?.restore();
     Some(Fix::run(format!("{restore} creates the Service again.")))
-}
-
-/// The remedy for a release whose record was deleted with its namespace: install it again, and adopt the remaining objects.
-fn installed_again(names: &Names<'_>) -> Option<Fix> {
-    let again = names.installer?.install_again()?;
-    Some(Fix::run(format!(
-        "The record of the release was deleted with it. Install it again, with the values of before: {again}. Or end the checks: \
-         `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME zz-NAME` and \
-         `kubectl delete validatingadmissionpolicybinding --ignore-not-found NAME-guard NAME-guard-trial` (Kubernetes 1.30 and later)."
-    )))
 }
 
 /// The remedy that restores the roles of a release.

@@ -15,6 +15,15 @@ use serde_json::Value;
 use super::{FixTarget, Reading};
 use crate::shared::{installer::Installer, kinds::Kind};
 
+/// The command that shows a pod.
+pub(super) const SHOW_POD: &str = "kubectl describe pod POD --namespace NAMESPACE";
+
+/// The same for a pod that is deleted before its remedy is read.
+const SHOW_EVENTS: &str = "kubectl get events --namespace NAMESPACE --field-selector involvedObject.name=POD";
+
+/// The name of the webhook's Service.
+const SERVICE: &str = "NAME.NAMESPACE.svc";
+
 /// The known names of the objects of a finding. They may come from any source.
 #[derive(Clone, Copy, Default)]
 pub struct Names<'n> {
@@ -123,9 +132,9 @@ impl<'n> Names<'n> {
             "SERVICEACCOUNT" => plain(self.service_account, is_dns_subdomain),
             "NODE" => plain(self.node, is_dns_subdomain),
             "RUNTIMECLASS" => plain(self.runtime_class(), is_dns_subdomain),
-            // The namespace of the Service that was called, or else the usual one.
+            // The namespace of the webhook's Service, or else the usual one.
             "WEBHOOKNAMESPACE" => {
-                plain(Some(self.called().map_or("gmsa-webhook", |(namespace, _)| namespace)), is_dns_label)
+                plain(Some(self.service().map_or("gmsa-webhook", |(namespace, _)| namespace)), is_dns_label)
             }
             "POD" => plain(self.pod_name, is_dns_subdomain),
             "NAME" => powershell(self.account?),
@@ -141,11 +150,14 @@ impl<'n> Names<'n> {
         self.runtime_class.or_else(|| rest()?.1.split('"').next())
     }
 
-    /// The namespace and the name of the Service in the URL of a call that failed: `Post "https://gmsa.windows.svc:443/mutate`.
-    pub(super) fn called(&self) -> Option<(&'n str, &'n str)> {
-        let (service, _) = self.said.split_once("https://")?.1.split_once(".svc")?;
-        let (name, namespace) = service.split_once('.')?;
-        (is_dns_label(namespace) && is_dns_subdomain(name)).then_some((namespace, name))
+    /// The namespace and the name of the webhook's Service: the known ones, or those in the URL of a call that failed,
+    /// `Post "https://gmsa.windows.svc:443/mutate`.
+    fn service(&self) -> Option<(&'n str, &'n str)> {
+        let called = || {
+            let (service, _) = self.said.split_once("https://")?.1.split_once(".svc")?;
+            service.split_once('.').map(|(name, namespace)| (namespace, name))
+        };
+        self.webhook.or_else(called).filter(|(namespace, name)| is_dns_label(namespace) && is_dns_subdomain(name))
     }
 
     /// A remedy with these names in its commands; `None` if no placeholder was replaced.
@@ -160,6 +172,15 @@ impl<'n> Names<'n> {
             named.map_or_else(|| part.to_owned(), |(name, end)| name + end)
         };
         let command = |text: &str| {
+            let text = match text {
+                SHOW_POD if matches!(self.target, Some(FixTarget::Probe { .. })) => SHOW_EVENTS,
+                // The namespace of a workload differs from the webhook's.
+                SERVICE => match self.service() {
+                    Some((namespace, name)) => return format!("{name}.{namespace}.svc"),
+                    None => return text.to_owned(),
+                },
+                _ => text,
+            };
             let words = |text: &str| text.split_inclusive(is_between).map(filled).collect();
             let parts: Vec<String> = text.split("'NAME$'").map(words).collect();
             parts.join(logon.as_deref().unwrap_or("'NAME$'"))

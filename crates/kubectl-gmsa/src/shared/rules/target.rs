@@ -10,17 +10,19 @@ use serde_json::{Value, json};
 
 use crate::shared::kinds::Kind;
 
-/// The object that a remedy changes: the pods of a workload, or a pod without a known controller.
+/// The object that a remedy is about: the pods of a workload, a pod without a known controller, or the pod of `probe`, which is deleted before the
+/// remedy is read.
 #[derive(Clone, Copy)]
 pub enum FixTarget<'w> {
     Workload { kind: Kind, namespace: &'w str, name: &'w str },
     Pod { namespace: &'w str },
+    Probe { namespace: &'w str },
 }
 
 impl FixTarget<'_> {
     fn namespace(&self) -> &str {
         match self {
-            Self::Workload { namespace, .. } | Self::Pod { namespace } => namespace,
+            Self::Workload { namespace, .. } | Self::Pod { namespace } | Self::Probe { namespace } => namespace,
         }
     }
 

@@ -108,6 +108,20 @@ fn a_remedy_has_the_names_of_its_message() {
 }
 
 #[test]
+fn every_remedy_shows_a_pod_by_the_same_command() {
+    let remedies = || {
+        all().flat_map(|rule| {
+            [rule.remedy]
+                .into_iter()
+                .chain(entry(rule).into_iter().flat_map(|entry| entry.remedies.iter().map(|(_, remedy)| *remedy)))
+        })
+    };
+    let commands = remedies().flat_map(|remedy| remedy.split('`').skip(1).step_by(2));
+    let shown: BTreeSet<&str> = commands.filter(|command| command.contains("describe pod ")).collect();
+    assert_eq!(shown, BTreeSet::from([names::SHOW_POD]));
+}
+
+#[test]
 fn the_code_has_the_remedies_that_the_data_says_it_computes() {
     let of_data = families().into_iter().flat_map(|family| family.rules).filter(|rule| rule.computed);
     let of_data: BTreeSet<String> = of_data.map(|rule| rule.id).collect();

@@ -24,6 +24,9 @@ const TICKETS: &str = "tickets";
 const KEYTAB: &str = "keytab";
 const CLIENT: &str = "client";
 
+/// The command that lists the tickets of a cache.
+const LIST: [&str; 2] = ["klist", "-e"];
+
 /// The remedy for a container that reads another cache.
 const OTHER_CACHE: &str = "Set `KRB5CCNAME=FILE:/var/run/gmsa/krb5cc` in this container.";
 
@@ -160,8 +163,8 @@ impl AgentState {
 async fn client(executor: &Executor, name: &str, kept: &KeptTickets, service: Option<&str>) -> Vec<Check> {
     let mut checks = Vec::new();
     let listed = kept.services.first().map(String::as_str).filter(|service| *service != "*");
-    let of_service = service.or(listed).map(|service| vec!["kvno", service]);
-    for command in [vec!["klist", "-e"]].into_iter().chain(of_service) {
+    let of_service = service.or(listed).map(|service| ["kvno", service]);
+    for command in [LIST].into_iter().chain(of_service) {
         let shown = command.join(" ");
         let check = match executor.run(&command).await {
             // Some container runtimes answer as a shell does.
@@ -173,7 +176,7 @@ async fn client(executor: &Executor, name: &str, kept: &KeptTickets, service: Op
                 let is_other = *rule == rules::NO_TICKET && !answer.printed.contains(FOLDER);
                 Check::found(CLIENT, if is_other { found.with_fix(OTHER_CACHE) } else { found })
             }
-            Ok(answer) if shown.starts_with("klist") && !answer.printed.contains(&kept.principal) => {
+            Ok(answer) if command == LIST && !answer.printed.contains(&kept.principal) => {
                 let text = format!("container {name}: {shown} lists other tickets");
                 Check::found(CLIENT, Diagnostic::new(&rules::OTHER_ACCOUNT, text).with_fix(OTHER_CACHE))
             }

@@ -94,10 +94,8 @@ impl Asked {
             Self::CredentialSpec => {
                 let is_own = |parent: &str| [domain, net_bios].iter().any(|own| own.eq_ignore_ascii_case(parent));
                 if answer.parent_domain().is_some_and(|parent| !is_own(parent)) {
-                    return wrong(
-                        &rules::OTHER_DOMAIN,
-                        format!("nltest /parentdomain names another domain than {domain}"),
-                    );
+                    let text = format!("nltest /parentdomain names another domain than {domain}");
+                    return wrong(&rules::OTHER_DOMAIN, text);
                 }
                 Ok(format!("Windows gave the container the one for {account}"))
             }

@@ -38,7 +38,7 @@ impl Nodes {
         if is_by_node && pods.is_empty() || pods.iter().any(|pod| pod.node_name().is_none() || pod.phase() != "Running")
         {
             // Without them, the message of the scheduler says why a pod has no node.
-            nodes.windows = world.windows_nodes().await.ok().map(<[_]>::to_vec);
+            nodes.windows = world.windows_nodes().await.ok();
         }
         for class in pods.iter().filter_map(|pod| pod.object.spec.as_ref()?.runtime_class_name.as_deref()) {
             let read = world.runtime_class(Some(class)).await;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gmsa_cluster::kubernetes_version::is_at_least;
+use gmsa_cluster::kubernetes_version::{NATIVE_SIDECARS, is_at_least};
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
@@ -122,11 +122,14 @@ impl Seen<'_> {
             let fix = self.target.change(&json!({"nodeSelector": {(OS): "linux"}}));
             return Some(Diagnostic::new(&rules::TICKETS_IMPOSSIBLE, text).with_fix(fix));
         }
-        let version = version.filter(|version| !is_at_least(version, 29) && pod.audiences().next().is_some())?;
+        let version =
+            version.filter(|version| !is_at_least(version, NATIVE_SIDECARS) && pod.audiences().next().is_some())?;
         let text = format!(
-            "the kubelet of {name} is {version}: before 1.29 it waits for the end of a sidecar, which does not end"
+            "the kubelet of {name} is {version}: before 1.{NATIVE_SIDECARS} it waits for the end of a sidecar, which does not end"
         );
-        let fix = format!("Upgrade the kubelet of {name} to 1.29 or later, or have the Pod select other nodes.");
+        let fix = format!(
+            "Upgrade the kubelet of {name} to 1.{NATIVE_SIDECARS} or later, or have the Pod select other nodes."
+        );
         Some(Diagnostic::new(&rules::TICKETS_IMPOSSIBLE, text).with_fix(fix))
     }
 

@@ -83,7 +83,8 @@ fn clean(value: &mut Value, contents: &HashMap<String, Contents>) {
                     || volume.get("name").is_some_and(|name| CONFIG_VOLUMES.iter().any(|known| name == known))
             });
             only("rules", &|rule| rule.get("verbs").is_none() || is_of_gmsa(rule));
-            if fields.get("caBundle").is_some_and(|bundle| !is_of_certificates(bundle)) {
+            let pem = |bundle| ByteString::deserialize(bundle).map(|bundle| bundle.0).unwrap_or_default();
+            if fields.get("caBundle").is_some_and(|bundle| !are_certificates(&pem(bundle))) {
                 fields.remove("caBundle");
             }
             if fields.get("ca.crt").is_some_and(|pem| !are_certificates(pem.as_str().unwrap_or_default().as_bytes())) {
@@ -111,10 +112,6 @@ fn without_contents(carried: &str, name: Option<&str>, contents: &HashMap<String
 }
 
 /// Whether it contains only certificates, which are public.
-fn is_of_certificates(bundle: &Value) -> bool {
-    are_certificates(&ByteString::deserialize(bundle).map(|bundle| bundle.0).unwrap_or_default())
-}
-
 fn are_certificates(pem: &[u8]) -> bool {
     Pem::iter_from_buffer(pem).all(|pem| pem.is_ok_and(|pem| pem.label == "CERTIFICATE"))
 }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::{Base, World};
 use crate::shared::{
     admission::{NewPod, Reviewed, review_of},
-    unread::{Read, Remedy, Unread},
+    unread::{OTHER_BUNDLE, Read, Remedy, Unread},
 };
 use gmsa_cluster::{
     authorizer::{Authorization, Authorizer, rbac::Rbac},
@@ -93,8 +93,7 @@ impl FactSource {
 impl World {
     /// The world of manifests, in which nothing but these facts is known.
     pub fn of_files(specs: CredentialSpecs, rbac: Rbac, namespace: String) -> Self {
-        let facts = FactSource::new(Ok(Arc::new(specs)), Ok(Arc::new(rbac)), Duration::ZERO);
-        Self::new(Base::Files, facts.into(), namespace)
+        Self::new(Base::Files(Arc::new(specs), Arc::new(rbac)), namespace)
     }
 
     async fn facts(&self) -> &FactSource {
@@ -103,8 +102,10 @@ impl World {
 
     /// The facts of its source. For a bundle, permissions follow from its roles and bindings.
     async fn of_base(&self) -> FactSource {
-        if let Base::Live(live) = &self.seen.base {
-            return FactSource::new(Ok(live.api.clone()), Ok(live.api.clone()), live.timeout);
+        match &self.seen.base {
+            Base::Live(live) => return FactSource::new(Ok(live.api.clone()), Ok(live.api.clone()), live.timeout),
+            Base::Files(specs, rbac) => return FactSource::new(Ok(specs.clone()), Ok(rbac.clone()), Duration::ZERO),
+            Base::Bundle(_) => {}
         }
         let version = format!("{GROUP}/{VERSION}");
         let specs = self.list(&collection()).await.map(|specs| -> Arc<dyn Resolver> {
@@ -120,7 +121,7 @@ impl World {
     /// The cause and the remedy if a fact for the decision could not be read. `None` for other denials.
     pub fn lacking<'d>(&self, denial: &'d Denial, namespace: &str) -> Option<(&'d str, Remedy)> {
         let (cause, remedy) = Remedy::of_denial(denial, namespace)?;
-        Some((cause, if matches!(self.seen.base, Base::Bundle(_)) { Remedy::of_bundle() } else { remedy }))
+        Some((cause, if matches!(self.seen.base, Base::Bundle(_)) { Remedy::new(OTHER_BUNDLE) } else { remedy }))
     }
 
     /// Sends a pod through the webhooks that review it, as the API server does, but without a random host name.

@@ -47,7 +47,6 @@ pub const POD_PROBE: &LintReads =
 pub const ENDPOINTS: &LintReads = &own(LIST, &["endpointslices"]);
 pub const REPLICA: &LintReads = &own(GET, &["pods", "pods/proxy"]);
 pub const SECRETS: &LintReads = &own(GET, &["secrets"]);
-pub const POLICIES: &LintReads = &own(LIST, &["networkpolicies"]);
 pub const AUTHORITIES: &LintReads = &own(GET, &["configmaps"]);
 pub const OWN: &LintReads = &own(GET, &["namespaces", "deployments"]);
 pub const OWN_PODS: &LintReads = &own(LIST, &["replicasets", "pods", "events"]);
@@ -128,7 +127,7 @@ const CONFIGURATION: &str = "metadata/annotations/meta.helm.sh~1release-name met
     webhooks/clientConfig/caBundle";
 
 /// The fields of the other kinds, by resource.
-const OTHERS: [(&str, &str); 16] = [
+const OTHERS: [(&str, &str); 15] = [
     ("version", "gitVersion"),
     ("namespaces", ""),
     ("serviceaccounts", ""),
@@ -143,7 +142,6 @@ const OTHERS: [(&str, &str); 16] = [
     ),
     ("configmaps", "data/ca.crt data/config.yaml"),
     ("endpointslices", "endpoints/conditions endpoints/targetRef/name"),
-    ("networkpolicies", "spec/podSelector spec/policyTypes spec/ingress"),
     ("clusterroles", "rules aggregationRule"),
     ("roles", "rules"),
     ("clusterrolebindings", "roleRef subjects"),
