@@ -124,7 +124,7 @@ impl SlotIndex {
 /// Where the input is not JSON.
 pub fn read<'de, D: Deserializer<'de>>(pod: D) -> Result<Unsupported, D::Error> {
     let mut found = Unsupported::default();
-    Walk { pointer: &mut String::new(), left: &mut { MAX_VALUES }, found: &mut found }.deserialize(pod)?;
+    FieldWalk { pointer: &mut String::new(), left: &mut { MAX_VALUES }, found: &mut found }.deserialize(pod)?;
     found.fields.sort_unstable();
     found.fields.dedup();
     found.fields.shrink_to_fit();
@@ -133,7 +133,7 @@ pub fn read<'de, D: Deserializer<'de>>(pod: D) -> Result<Unsupported, D::Error> 
 }
 
 /// A value of a pod; null is none.
-enum Seen<'v> {
+enum FieldValue<'v> {
     Flag(bool),
     Text(&'v str),
     /// A number, a list or an object.
@@ -170,7 +170,7 @@ impl Unsupported {
     }
 
     /// Looks at the value at a pointer, whose keys are not escaped.
-    fn see(&mut self, pointer: &str, value: &Seen<'_>) {
+    fn see(&mut self, pointer: &str, value: &FieldValue<'_>) {
         let mut steps: Vec<&str> = pointer.split('/').skip(1).collect();
         let kind = steps.get(1).and_then(|list| SlotKind::of_field(list));
         let index = kind.map_or(Some(0), |_| steps.get(2)?.parse().ok());
@@ -184,19 +184,19 @@ impl Unsupported {
         }
         let path = steps.get(if kind.is_some() { 3 } else { 1 }..).unwrap_or_default().join(".");
         if kind.is_some() && path == "image" {
-            let is_on_it = matches!(value, Seen::Text(image) if image.contains("nanoserver"));
+            let is_on_it = matches!(value, FieldValue::Text(image) if image.contains("nanoserver"));
             self.on_nano_server.extend((is_on_it && self.on_nano_server.len() < MAX_FOUND).then_some(place));
         }
         let (set, is_false) = match (kind.is_some(), &*path, value) {
             // The API server cannot tell `false` from absent where a field is filtered.
-            (false, "hostIPC" | "hostPID" | "hostNetwork", Seen::Flag(false)) => return,
+            (false, "hostIPC" | "hostPID" | "hostNetwork", FieldValue::Flag(false)) => return,
             // Inverted: its default is `true`.
-            (false, "hostUsers", Seen::Flag(is_default)) => (&*path, *is_default),
-            (false, "dnsPolicy", Seen::Text("ClusterFirstWithHostNet")) => {
+            (false, "hostUsers", FieldValue::Flag(is_default)) => (&*path, *is_default),
+            (false, "dnsPolicy", FieldValue::Text("ClusterFirstWithHostNet")) => {
                 ("dnsPolicy: ClusterFirstWithHostNet", false)
             }
-            (false, "volumes.*.emptyDir.medium", Seen::Text("Memory")) => ("emptyDir.medium: Memory", false),
-            (true, "volumeMounts.*.mountPropagation", Seen::Text(how)) if !["", "None"].contains(how) => {
+            (false, "volumes.*.emptyDir.medium", FieldValue::Text("Memory")) => ("emptyDir.medium: Memory", false),
+            (true, "volumeMounts.*.mountPropagation", FieldValue::Text(how)) if !["", "None"].contains(how) => {
                 ("mountPropagation", false)
             }
             (true, "volumeDevices.*", _) => ("volumeDevices", false),
@@ -207,7 +207,7 @@ impl Unsupported {
                 ("resources: hugepages", false)
             }
             (true, path, _) if !path.starts_with("securityContext.") => return,
-            (_, path, value) => (path, matches!(value, Seen::Flag(false))),
+            (_, path, value) => (path, matches!(value, FieldValue::Flag(false))),
         };
         let item = if ["emptyDir.medium: Memory", "mountPropagation"].contains(&set) { item } else { 0 };
         let field = FIELDS.iter().position(|known| known.path == set).and_then(|at| u8::try_from(at).ok());
@@ -217,27 +217,27 @@ impl Unsupported {
 }
 
 /// Shows each value of a pod, with its place, to [`Unsupported::see`].
-struct Walk<'w> {
+struct FieldWalk<'w> {
     pointer: &'w mut String,
     /// How many more values are looked at.
     left: &'w mut usize,
     found: &'w mut Unsupported,
 }
 
-impl Walk<'_> {
+impl FieldWalk<'_> {
     /// The same for a value in this one.
-    fn below(&mut self, step: &str) -> Walk<'_> {
+    fn below(&mut self, step: &str) -> FieldWalk<'_> {
         self.pointer.push('/');
         self.pointer.push_str(step);
-        Walk { pointer: self.pointer, left: self.left, found: self.found }
+        FieldWalk { pointer: self.pointer, left: self.left, found: self.found }
     }
 
-    fn see(self, value: &Seen<'_>) {
+    fn see(self, value: &FieldValue<'_>) {
         self.found.see(self.pointer, value);
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
+impl<'de> DeserializeSeed<'de> for FieldWalk<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<(), D::Error> {
@@ -258,7 +258,7 @@ macro_rules! see {
     };
 }
 
-impl<'de> Visitor<'de> for Walk<'_> {
+impl<'de> Visitor<'de> for FieldWalk<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -269,7 +269,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
         Ok(())
     }
 
-    see!(visit_bool: bool => Seen::Flag, visit_str: &str => Seen::Text, visit_i64: i64 => |_| Seen::Other, visit_u64: u64 => |_| Seen::Other, visit_f64: f64 => |_| Seen::Other);
+    see!(visit_bool: bool => FieldValue::Flag, visit_str: &str => FieldValue::Text, visit_i64: i64 => |_| FieldValue::Other, visit_u64: u64 => |_| FieldValue::Other, visit_f64: f64 => |_| FieldValue::Other);
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
         let (length, mut index) = (self.pointer.len(), 0);
@@ -279,7 +279,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
         }
         while items.next_element::<IgnoredAny>()?.is_some() {}
         self.pointer.truncate(length);
-        self.see(&Seen::Other);
+        self.see(&FieldValue::Other);
         Ok(())
     }
 
@@ -292,7 +292,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
             self.pointer.truncate(length);
         }
         while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        self.see(&Seen::Other);
+        self.see(&FieldValue::Other);
         Ok(())
     }
 }

@@ -42,7 +42,7 @@ const OLD_ANNOTATIONS: [(&str, &str); 2] = [
 
 /// A key of an object, with its place in the document and its value.
 #[derive(Clone, Copy)]
-struct Entry<'k> {
+struct ObjectKey<'k> {
     at: &'k str,
     key: &'k str,
     value: &'k Value,
@@ -89,10 +89,10 @@ pub(super) fn findings(
         };
         let pod = pods.iter().find(|pod| at.strip_prefix(&*pod.root).is_some_and(|rest| rest.starts_with('/')));
         if let Some(checked) = pod {
-            found.extend(in_pod(checked, &Entry { at, key, value }, meant));
+            found.extend(in_pod(checked, &ObjectKey { at, key, value }, meant));
             return false;
         }
-        found.extend(others.as_ref().and_then(|object| object.finding(&Entry { at, key, value }, meant)));
+        found.extend(others.as_ref().and_then(|object| object.finding(&ObjectKey { at, key, value }, meant)));
         // A schema has an object in the place of the field.
         value.is_object()
     });
@@ -149,8 +149,8 @@ fn field(key: &str) -> Option<&'static str> {
 }
 
 /// The finding within a pod, or the workload that creates it.
-fn in_pod(checked: &CheckedPod<'_>, found: &Entry<'_>, meant: Meant<'_>) -> Option<Diagnostic> {
-    let (pod, Entry { at, value, .. }) = (checked.pod.pod()?, *found);
+fn in_pod(checked: &CheckedPod<'_>, found: &ObjectKey<'_>, meant: Meant<'_>) -> Option<Diagnostic> {
+    let (pod, ObjectKey { at, value, .. }) = (checked.pod.pod()?, *found);
     let (field, replaced) = match meant {
         Meant::Annotation(own) => return annotation(checked, found, own),
         Meant::Field(field) => (field, None),
@@ -185,7 +185,11 @@ fn in_pod(checked: &CheckedPod<'_>, found: &Entry<'_>, meant: Meant<'_>) -> Opti
 }
 
 /// The finding on an annotation or a label that is misspelt, or that nothing reads where it is: on a Deployment, not on its pod template.
-fn annotation(checked: &CheckedPod<'_>, &Entry { at, key, value }: &Entry<'_>, own: &str) -> Option<Diagnostic> {
+fn annotation(
+    checked: &CheckedPod<'_>,
+    &ObjectKey { at, key, value }: &ObjectKey<'_>,
+    own: &str,
+) -> Option<Diagnostic> {
     let pod = checked.pod.pod()?;
     let text = value.as_str().unwrap_or("NAME");
     if own == services::ANNOTATION {
@@ -218,7 +222,7 @@ struct OtherObject<'d> {
 
 impl OtherObject<'_> {
     /// The finding on a name for pods that another program creates. Elsewhere, a misspelt field may be a field of that program.
-    fn finding(&self, &Entry { at, key, value }: &Entry<'_>, meant: Meant<'_>) -> Option<Diagnostic> {
+    fn finding(&self, &ObjectKey { at, key, value }: &ObjectKey<'_>, meant: Meant<'_>) -> Option<Diagnostic> {
         let own = match meant {
             Meant::Field(_) if key == NAME || parent(at) == "windowsOptions" => NAME,
             Meant::Annotation(own) if Verb::ALL.iter().any(|verb| verb.product().annotation == own) => own,
@@ -241,7 +245,7 @@ impl OtherObject<'_> {
         let text = text.as_str().filter(|text| text.contains("gmsa"));
         let all: Value = text.and_then(|text| serde_saphyr::from_str(text).ok()).unwrap_or_default();
         let finding = |(key, value): (&String, &Value)| {
-            self.finding(&Entry { at, key, value }, Meant::Annotation(annotations::meant(key)?))
+            self.finding(&ObjectKey { at, key, value }, Meant::Annotation(annotations::meant(key)?))
         };
         all.as_object().into_iter().flatten().filter_map(finding).collect()
     }

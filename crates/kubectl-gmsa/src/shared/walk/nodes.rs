@@ -93,13 +93,13 @@ impl node_affinity::Node for Labelled<'_> {
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeRequirements {
     node_selector: Option<BTreeMap<String, String>>,
-    affinity: Option<Affinity>,
+    affinity: Option<AffinityField>,
     tolerations: Option<Vec<Toleration>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Affinity {
+struct AffinityField {
     node_affinity: Option<NodeAffinity>,
 }
 
