@@ -106,7 +106,7 @@ pub async fn main() -> anyhow::Result<()> {
         Files { cert: cert.into(), key: key.into() }.load(now)?
     } else {
         let ca = Ca::generate("baseline CA", now, LIFETIME)?;
-        ca.issue_pair("baseline", &[address.ip().to_string()], now, LIFETIME)?.1
+        ca.issue("baseline", &[address.ip().to_string()], now, LIFETIME)?.1
     };
     let served = Served::new(Metrics::new().0.edge);
     served.publish(pair);

@@ -68,7 +68,7 @@ async fn tickets(name: &str, password: &str) -> Result<[Ticket; 2], Error> {
 fn with(tickets: &[Ticket], command: &str) -> String {
     let kdcs: Vec<SocketAddr> = tickets.iter().take(tickets.len() - 1).map(|_| KDC.parse().unwrap()).collect();
     let conf = krb5_conf(&tickets[0].client.realm, "/tmp/krb5cc", &kdcs);
-    fs::write(root().join("tmp/krb5.conf"), conf.to_string()).unwrap();
+    fs::write(root().join("tmp/krb5.conf"), conf).unwrap();
     fs::write(root().join("tmp/krb5cc"), ccache(tickets)).unwrap();
     let command = format!("env KRB5_CONFIG=/tmp/krb5.conf KRB5CCNAME=FILE:/tmp/krb5cc {command}");
     prints(&command.split(' ').collect::<Vec<_>>(), "")
