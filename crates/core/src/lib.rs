@@ -8,7 +8,7 @@
 //! | `json` | how JSON from outside is read, within bounds |
 //! | [`quote`] | how a string from outside is put into a message: the only place that cuts and escapes |
 //! | [`duration`] | how a duration is written, in a flag or in `?timeout=` |
-//! | [`pointer`] | how a JSON Pointer is written, also for people |
+//! | [`mod@pointer`] | how a JSON Pointer is written, also for people |
 //! | [`causes`] | an error and its causes, in one line |
 //! | [`diagnostic`] | one thing that is wrong, and the table of rules |
 //! | [`credspec`] | a credential spec: its name, its contents text, the comparison, the linter, the generator |
