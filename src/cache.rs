@@ -2,7 +2,7 @@
 //!
 //! Invariants: "not found" is never answered from memory; memory answers only while the watch is healthy; a question that asks for
 //! the live object, or that memory cannot answer, reads the object once, and callers that ask at the same time share that read.
-//! What a read returns enters memory only by the rules of `Store`. Contents that do not enter it take a part of the budget while a
+//! Contents that a read returns enter memory only by the rules of `Store`. Contents that do not enter it take a part of the budget while a
 //! review holds them; where nothing of it is left, the read fails.
 //!
 //! In the worst case a list, the response of the next watch and that watch each hang to their limit, and contents are as old as the sum (`OLDEST` in
@@ -65,7 +65,7 @@ impl Reads {
     }
 }
 
-/// What readers and the watch share.
+/// The state that readers and the watch share.
 struct Memory {
     api: Arc<ApiServer>,
     store: RwLock<Store>,

@@ -1,4 +1,4 @@
-//! What was typed ([`Args`]) and what holds ([`Config`]).
+//! The command line ([`Args`]) and the settings that follow from it ([`Config`]).
 //!
 //! Flags, environment and defaults are those of the Go webhook where it had them: `TLS_CRT`, `TLS_KEY`, `HTTPS_PORT`,
 //! `LOG_LEVEL`, `RANDOM_HOSTNAME`, `QPS`, `BURST`, `--cert-reload`, `--version`, and no subcommand means `serve`.

@@ -1,4 +1,4 @@
-//! What the process counts and measures, as Prometheus reads it. The metrics of connections and certificates are in
+//! The webhook's metrics. The metrics of connections and certificates are in
 //! [`gmsa_edge::metrics`](mod@gmsa_edge::metrics).
 //!
 //! Invariants: metrics are registered into a registry once, by [`Metrics::new`], and every label takes its value

@@ -286,7 +286,7 @@ impl Watch {
         Ok(())
     }
 
-    /// What the failure of a list or a watch means, and how long to wait before the next.
+    /// The meaning of a failed list or watch, and how long to wait before the next.
     fn judge(&mut self, error: WatchError) -> Duration {
         let count = if matches!(error, WatchError::Refused(_)) { &mut self.refusals } else { &mut self.failures };
         let failures = *count;
@@ -346,7 +346,7 @@ fn pause((first, longest): (Duration, Duration), failures: u32) -> Duration {
     jittered(first.saturating_mul(2_u32.saturating_pow(failures)).min(longest))
 }
 
-/// What memory keeps of an object; what cannot be read is left to a look-up, which says so.
+/// The part of an object that memory keeps; an unreadable object is left to a look-up, which reports it.
 fn kept(object: &SpecObject<'_>) -> Option<(SpecName, Version, Option<SpecFact>)> {
     let name = SpecName::parse(&object.metadata.name)?;
     Some((name, object.version(), object.fact().ok()))

@@ -1,4 +1,4 @@
-//! What was typed: flags, environment variables, and their descriptions in `--help`.
+//! The command line: flags, environment variables, and their descriptions in `--help`.
 //!
 //! A new setting of `serve` is:
 //! - a flag in `ServeArgs`, with its default and, for some, an environment variable;
@@ -83,7 +83,7 @@ impl Args {
     /// Reads a command line. The environment of `serve` counts for `serve` alone.
     ///
     /// # Errors
-    /// Where it is not one, or asks for help.
+    /// If it is not one, or asks for help.
     pub fn read(line: impl IntoIterator<Item = impl Into<OsString>>) -> Result<Self, clap::Error> {
         let line: Vec<OsString> = line.into_iter().map(Into::into).collect();
         let mut command = <Self as CommandFactory>::command();
@@ -184,7 +184,7 @@ pub struct IssueArgs {
     pub leaf_lifetime: Duration,
 }
 
-/// What `test` takes.
+/// The flags of `test`.
 #[derive(Debug, ClapArgs)]
 pub struct TestArgs {
     /// Namespace of the pods that are sent; the account needs the right to create pods there.
@@ -196,7 +196,7 @@ pub struct TestArgs {
     pub enforcement: Enforcement,
 }
 
-/// What `serve` takes.
+/// The flags of `serve`.
 #[derive(Debug, ClapArgs)]
 pub struct ServeArgs {
     /// Answer from the YAML files of DIR, no cluster.
@@ -310,7 +310,7 @@ pub(super) struct TicketArgs {
 
     /// How the sidecar runs, as JSON: its resources, startupProbe (timeoutSeconds, failureThreshold) and checkInterval.
     ///
-    /// What is left out has a default.
+    /// Settings that are left out have a default.
     #[arg(long, value_name = "JSON", requires = "tickets_broker", value_parser = sidecar_options, hide_short_help = true)]
     pub(super) tickets_sidecar: Option<SidecarOptions>,
 }

@@ -57,7 +57,7 @@ word_enum! {
 }
 
 labels! {
-    // Which version runs, and how, is known only when the process starts.
+    // The version and its settings are known only when the process starts.
     BuildLabels {
         version: &'static str = ["VERSION"],
         enforcement: &'static str = Enforced::ALL.map(Enforced::as_str)

@@ -48,7 +48,7 @@ static REFUSED: LogLimit = LogLimit::new("request refused");
 /// The lines about clients, which [`summarize_log`](gmsa_edge::server::summarize_log) counts.
 pub static LOG_LIMITS: &[&LogLimit] = &[&REFUSED];
 
-/// What the routes share, behind one count of references: axum clones the state of its routes for every request.
+/// The state that the routes share, behind one count of references: axum clones the state of its routes for every request.
 struct Shared {
     reviewer: Reviewer,
     /// Memory for all large bodies and answers. No review waits for it, and none makes room for another one.

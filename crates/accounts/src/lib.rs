@@ -1,4 +1,4 @@
-//! What is wrong with accounts of Active Directory, before a node or the broker asks for their passwords.
+//! Finds faults of Active Directory accounts before a node or the broker asks for their passwords.
 //!
 //! It reads a directory by `gmsa-directory`, or what others printed of one, and writes nothing.
 //!

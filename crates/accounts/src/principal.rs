@@ -35,7 +35,7 @@ const ATTRIBUTES: [&str; 15] = [
     "whenCreated",
 ];
 
-/// What the controller says of a user at this time: a lock that has run out, or an old password ([MS-ADTS] 3.1.1.4.5.17).
+/// The user's state, as the controller reports it now: a lock that has run out, or an old password ([MS-ADTS] 3.1.1.4.5.17).
 const COMPUTED: &str = "msDS-User-Account-Control-Computed";
 
 /// The principal of a SID.
@@ -358,11 +358,11 @@ impl Principals {
     }
 }
 
-/// What is in a group itself.
+/// The group's own members.
 struct DirectMembers {
     /// Users, computers and groups of the forest.
     entries: Vec<Entry>,
-    /// Of other domains, or the same everywhere.
+    /// Members from other domains, or well-known ones.
     foreign: Vec<Sid>,
     /// In a domain that cannot be asked, or not in the file.
     unknown: Vec<Member>,

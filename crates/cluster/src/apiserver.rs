@@ -205,7 +205,7 @@ pub fn with_object(request: request::Builder, object: &Value) -> CallRequest {
 /// The object in an answer: `what`, in messages.
 ///
 /// # Errors
-/// Where it is something else.
+/// If it is something else.
 pub fn object_in<'a, T: Deserialize<'a>>(answer: &'a [u8], what: &'static str) -> Result<T, CallError> {
     serde_json::from_slice(answer).map_err(|_| CallError::Unreadable(what))
 }

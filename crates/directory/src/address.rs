@@ -42,7 +42,7 @@ pub struct Controller {
 
 impl Address {
     /// # Errors
-    /// Where it is neither an address of LDAP nor the name of a domain.
+    /// If it is neither an address of LDAP nor the name of a domain.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str =
             "expected ldaps://HOST[:PORT], ldap://HOST[:PORT], the DNS name of a domain, or a file of LDIF";

@@ -27,10 +27,10 @@ pub const OPERATION: Duration = Duration::from_secs(30);
 /// The time of a [`Budget::of_one_account`].
 const TIME_OF_ONE_ACCOUNT: Duration = Duration::from_secs(15);
 
-/// What may be spent, and the spent part.
+/// The limits on a run's traffic and time, and how much is used.
 #[derive(Debug)]
 pub struct Budget {
-    /// What may be spent, and its words.
+    /// The limits, and their words in messages.
     most_bytes: (usize, &'static str),
     most_time: (Duration, &'static str),
     operation: Duration,

@@ -34,7 +34,7 @@ pub fn is_user(text: &str) -> bool {
 /// The password in a file, without the line break at its end: UTF-8 or UTF-16 with a byte order mark, as PowerShell writes it.
 ///
 /// # Errors
-/// Where it cannot be read, or cannot be a password: each wrong password counts towards a lockout.
+/// If it cannot be read, or cannot be a password: each wrong password counts towards a lockout.
 pub fn password_in(file: impl Read) -> io::Result<Zeroizing<String>> {
     // Large enough from the start: a buffer that grows would leave a copy behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_PASSWORD + 1));

@@ -169,7 +169,7 @@ mod tests {
         Sid::parse(text).unwrap()
     }
 
-    /// What `New-ADServiceAccount` grants: every right of the directory.
+    /// The rights that `New-ADServiceAccount` grants: every right of the directory.
     const ALL: u32 = 0x000F_01FF;
 
     /// The security descriptor that lets these retrieve the password, as `New-ADServiceAccount` makes it.

@@ -45,7 +45,7 @@ impl Condition {
 /// The conditions of readiness.
 #[derive(Clone, Debug)]
 pub struct Readiness {
-    /// What keeps the process from being ready while it is true.
+    /// Conditions that keep the process from being ready while they are true.
     obstacles: Vec<(&'static str, Arc<AtomicBool>)>,
     ending: CancellationToken,
 }

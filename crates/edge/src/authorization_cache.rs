@@ -1,4 +1,4 @@
-//! Who may use a credential spec: a cache of allowed access reviews, in front of another [`Authorizer`]. Equal reviews at the
+//! A cache of allowed access reviews, in front of another [`Authorizer`]. Equal reviews at the
 //! same time are one call.
 //!
 //! Invariants: only "allowed" is remembered, for at most the time that was set, counted from when the question was
@@ -76,7 +76,7 @@ impl Authorizer for AuthorizationCache {
     }
 }
 
-/// Which questions were answered with "allowed", and how long that is valid.
+/// The questions that were answered with "allowed", and how long each answer is valid.
 struct Allowed {
     ttl: Duration,
     /// When each was asked.

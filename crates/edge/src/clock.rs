@@ -18,7 +18,7 @@ use std::{
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::Instant;
 
-/// What time it is. Certificates live for months, and tests let years pass in seconds.
+/// The time of day. Certificates live for months, and tests let years pass in seconds.
 pub type Clock = Arc<dyn Fn() -> Moment + Send + Sync>;
 
 /// One moment, by three clocks.

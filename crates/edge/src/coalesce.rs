@@ -29,7 +29,7 @@ struct Call<F> {
 }
 
 impl<F: Clone> Call<F> {
-    /// What callers wait for, unless it has ended.
+    /// The operation that callers wait for, unless it has ended.
     fn in_flight(&self) -> Option<Shared<BoxFuture<'static, Known<F>>>> {
         self.answer.upgrade().filter(|answer| answer.peek().is_none())
     }

@@ -1,4 +1,4 @@
-//! What a connection may hold, how long it may wait, and how many of them fit into the open files of the process.
+//! Limits on a connection's memory and waiting time, and on how many connections fit into the process's open files.
 //!
 //! How many connections are served and wait is the program's, in [`Serving`](crate::server::Serving): it divides its memory by
 //! [`PER_CONNECTION`] and [`PER_WAITING`], which follow from the constants here.
@@ -70,7 +70,7 @@ pub const MAX_HEAD: usize = 8 * 1024;
 /// The most bytes of a handshake that are read at once.
 pub(crate) const MAX_READ: usize = 4 * 1024;
 
-/// What rustls may hold of an answer that the client does not read, in bytes.
+/// The part that rustls may hold of an answer that the client does not read, in bytes.
 pub const TLS_OUTPUT: usize = 16 * 1024;
 
 /// The kernel's buffers of a connection, in bytes. It doubles each, for its own book-keeping.

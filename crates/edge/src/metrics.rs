@@ -1,4 +1,4 @@
-//! What connections and certificates count, and what Prometheus reads of a program.
+//! Metrics of connections and certificates, and a program's page for Prometheus.
 //!
 //! Invariants: metrics are registered into a registry once, by [`register`]; each name but those of the process begins with the name of
 //! the program.
@@ -33,7 +33,7 @@ word_enum! {
 }
 
 word_enum! {
-    /// What a replica did to the certificates that the program manages itself.
+    /// A replica's steps on the certificates that the program manages itself.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum CertificateStep {
         /// Filled the empty Secret.

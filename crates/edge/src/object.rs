@@ -20,12 +20,12 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// A Secret, as `NAMESPACE/NAME`, or a webhook configuration, as `mutating/NAME` or `validating/NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectName {
-    /// What it is, in messages.
+    /// Its description in messages.
     resource: &'static str,
     /// The path of the collection that it is in.
     pub(crate) collection: String,
     pub(crate) name: String,
-    /// What was typed.
+    /// The text as typed.
     text: String,
 }
 

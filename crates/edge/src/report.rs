@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write as _};
 /// Prints a report. A reader that has left has read what it wanted.
 ///
 /// # Errors
-/// Where it cannot be written, as to a disk that is full.
+/// If it cannot be written, as to a disk that is full.
 pub fn print(report: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(report.as_bytes()).and_then(|()| out.flush()) {

@@ -74,7 +74,7 @@ pub struct Bound {
     pub main: (Listener, Router),
     /// The admin port, which answers until the process ends.
     pub admin: (Listener, Router),
-    /// What must go on while it serves.
+    /// Tasks that must run while it serves.
     pub tasks: Tasks,
     pub signals: Signals,
     /// Cancelled by the first signal: that of [`Readiness`](crate::admin::Readiness) and of [`Serving`](crate::server::Serving).

@@ -29,7 +29,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// What is logged, as flags and variables of each program.
+/// The log's flags and variables of each program.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LogArgs {
     /// Which events are logged: error, warn, info, debug, trace.

@@ -17,7 +17,7 @@ use crate::{EncryptionType, Error, EtypeInfo2Entry, der::DerReader};
 /// The most characters of a text.
 const MAX_TEXT: usize = 200;
 
-/// What a refusal means, by the codes of Active Directory.
+/// The meaning of a refusal, by Active Directory's codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KdcRefusal {
     /// The clocks differ too much.
@@ -63,7 +63,7 @@ impl KdcError {
     /// `sent` is the time of the request. `None` where it is no `KRB-ERROR`.
     ///
     /// # Errors
-    /// Where it is broken, or asks for too much work.
+    /// If it is broken, or asks for too much work.
     pub(crate) fn read(message: &[u8], sent: UtcDateTime) -> Option<Result<Self, Error>> {
         let reader = DerReader(message).application(Self::KRB_ERROR)?;
         Some(Self::fields(reader, sent).unwrap_or(Err(Error::Malformed("KRB-ERROR"))))
@@ -87,7 +87,7 @@ impl KdcError {
         Some(Ok(Self { code, text, status: data.and_then(status), clock_difference, etype_info2 }))
     }
 
-    /// What it means.
+    /// Its meaning.
     pub fn refusal(&self) -> KdcRefusal {
         match (self.code, self.status) {
             (_, Some(0xC000_0072)) => KdcRefusal::Disabled,

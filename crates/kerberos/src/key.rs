@@ -19,7 +19,7 @@ use crate::{
     stack,
 };
 
-/// What a key is used for (RFC 4120, 7.5.1).
+/// The usage of a key (RFC 4120, 7.5.1).
 pub mod usage {
     pub const AS_REQ_PA_ENC_TS: u32 = 1;
     pub const KDC_REP_TICKET: u32 = 2;
@@ -176,7 +176,7 @@ impl Key {
     }
 
     /// # Errors
-    /// Where it was encrypted with another key or for another usage, or was changed.
+    /// If it was encrypted with another key or for another usage, or was changed.
     pub fn decrypt(&self, usage: u32, encrypted: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         stack::wiped(|| self.decrypted(usage, encrypted))
     }

@@ -26,7 +26,7 @@ impl EtypeInfo2Entry {
     /// `s2kparams` holds the iterations, in four bytes.
     ///
     /// # Errors
-    /// Where it has another length, or asks for too many.
+    /// If it has another length, or asks for too many.
     pub(crate) fn new(etype: EncryptionType, salt: &[u8], s2kparams: Option<&[u8]>) -> Result<Self, Error> {
         let iterations = match s2kparams {
             None => DEFAULT_ITERATIONS,

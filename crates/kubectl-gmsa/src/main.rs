@@ -275,7 +275,7 @@ mod tests {
         assert!(tall <= 6 && rows.iter().all(|(_, rows)| *rows <= 40), "{rows:?}");
     }
 
-    /// What is not shown as a list of values says them in words.
+    /// Flags that are not shown with a list of values name them in words.
     #[test]
     fn every_value_of_an_option_is_in_its_help() {
         for (words, this) in all() {

@@ -209,7 +209,7 @@ fn statuses(text: &str, names: &[&str]) -> Vec<WindowsStatus> {
     statuses
 }
 
-/// What [`explain`] says without one of the patterns, by its index.
+/// The answer of [`explain`] without one of the patterns, by its index.
 #[cfg(test)]
 pub fn explain_without(text: &str, pattern: usize) -> (Vec<Explanation>, Reading) {
     let (normal, names, reading) = read(text);

@@ -52,7 +52,7 @@ pub const EXAMPLES: &str = "Examples:
 /// How often `agent ready` looks while it waits.
 const READY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What `agent` takes.
+/// The flags of `agent`.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Args {
@@ -215,7 +215,7 @@ fn random() -> f64 {
     f64::from(getrandom::u32().unwrap_or(u32::MAX)) / f64::from(u32::MAX)
 }
 
-/// What keeps the tickets of a pod current, or its keytab.
+/// Keeps a pod's tickets current, or its keytab.
 struct Agent {
     verb: Verb,
     broker: Arc<BrokerClient>,
@@ -225,7 +225,7 @@ struct Agent {
     token_file: PathBuf,
     schedule: Schedule,
     now: fn() -> OffsetDateTime,
-    /// What the log says of the last answer.
+    /// The log's summary of the last answer.
     last: Option<(String, Option<u32>)>,
 }
 

@@ -92,7 +92,7 @@ pub struct RefusalBody {
     pub code: u16,
     /// The id of a rule.
     pub reason: String,
-    /// What is wrong, for people.
+    /// The cause, for people.
     pub message: String,
 }
 

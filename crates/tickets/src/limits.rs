@@ -16,7 +16,7 @@ pub const DEFAULT_MEMORY: usize = 128 * MIB;
 /// The memory limits below and above which nothing changes any more.
 const USEFUL: std::ops::RangeInclusive<usize> = 64 * MIB..=1024 * MIB;
 
-/// What a request takes while it is given tickets: an answer of a KDC and what is read of it (64 KiB each), its tickets in each of their
+/// The memory of a request while it is given tickets: an answer of a KDC and what is read of it (64 KiB each), its tickets in each of their
 /// forms (an answer's 128 KiB each), a token, and what else it holds.
 pub const PER_TICKETS: usize = 640 << 10;
 

@@ -1,4 +1,4 @@
-//! What the broker counts, as Prometheus reads it.
+//! The broker's metrics.
 //!
 //! Invariant: every label takes its value from a fixed set, so the number of series is bounded; but for the namespaces whose pods may export
 //! a credential spec.

@@ -66,7 +66,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 /// The log lines whose number is limited.
 static LOG_LIMITS: &[&LogLimit] = &[&REFUSED];
 
-/// What `serve` takes.
+/// The flags of `serve`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// YAML file with the domains whose accounts get tickets

@@ -22,7 +22,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// A certificate with less than this part of its lifetime left expires soon.
 const EXPIRES_SOON: u32 = 5;
-/// What every check is about.
+/// The subject of every check.
 const ABOUT: &str = "certificate";
 
 /// The input of an inspection. The private key is never printed.

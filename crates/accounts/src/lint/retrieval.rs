@@ -107,7 +107,7 @@ fn of_controllers(retrieval: &Retrieval) -> bool {
     allowed.peek().is_some() && retrieval.unknown().is_empty() && allowed.all(Sid::is_of_controllers)
 }
 
-/// Who may log on to the services of the account as any user, if that is everybody.
+/// The principals that may log on to the account's services as any user, if that is everybody.
 pub(super) fn delegated(account: &Account) -> Option<Diagnostic> {
     let wide = |sid: &Sid| {
         let known = sid.well_known().or_else(|| sid.wide_group())?;

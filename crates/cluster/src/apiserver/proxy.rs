@@ -1,4 +1,4 @@
-//! Which proxy leads to an API server, as client-go decides it: the kubeconfig's `proxy-url` always; otherwise `HTTPS_PROXY` or
+//! Chooses the proxy for an API server as client-go does: the kubeconfig's `proxy-url` always; otherwise `HTTPS_PROXY` or
 //! `HTTP_PROXY`, unless `NO_PROXY` names the server.
 //!
 //! The environment is read by the rules of Go's `golang.org/x/net/http/httpproxy`, which client-go uses. kube reads `HTTPS_PROXY`
@@ -24,7 +24,7 @@ const SOCKS_PORT: u16 = 1080;
 /// The proxy to a server: from its kubeconfig, or else from the environment, whose variables `variable` reads.
 ///
 /// # Errors
-/// Where it is not a proxy's address, or of a kind that client-go refuses.
+/// If it is not a proxy's address, or of a kind that client-go refuses.
 pub fn to(
     server: &Uri,
     of_kubeconfig: Option<&str>,

@@ -84,7 +84,7 @@ impl Binding {
     }
 }
 
-/// What a subject may do with an object.
+/// The verbs that a subject may use on an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Action<'a> {
     pub verb: &'a str,

@@ -145,7 +145,7 @@ fn may_have_long_keys(text: &str) -> bool {
     })
 }
 
-/// What is wrong, behind the alias that repeats it.
+/// The fault itself, behind the alias that repeats it.
 fn behind_alias(error: &Error) -> &Error {
     if let Error::AliasError { error, .. } = error { behind_alias(error) } else { error }
 }

@@ -41,7 +41,7 @@ impl SpecObject<'_> {
     /// The fact for an admission decision: its contents, unless `credspec` is missing or not a JSON object.
     ///
     /// # Errors
-    /// Where it is an object that cannot be read: it has too many levels, or a number that is too large.
+    /// If it is an object that cannot be read: it has too many levels, or a number that is too large.
     pub fn fact(&self) -> serde_json::Result<SpecFact> {
         let text = self.credspec.map(RawValue::get).filter(|text| text.starts_with('{'));
         let Some(text) = text else { return Ok(SpecFact::Unusable) };

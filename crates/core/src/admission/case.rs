@@ -1,4 +1,4 @@
-//! What a webhook decides on, and what it finds.
+//! The input of a webhook's decision, and its findings.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(super) struct Case {
     pub facts: Facts,
 }
 
-/// What a webhook finds in a case, whether denials are enforced or not.
+/// A webhook's findings on a case, whether denials are enforced or not.
 #[derive(Debug)]
 pub(super) struct Assessment {
     /// In the order in which they are decided.

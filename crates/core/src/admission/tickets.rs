@@ -98,7 +98,7 @@ impl Default for StartupProbe {
     }
 }
 
-/// What the annotations of a pod ask for, or the denials. Empty where they ask for nothing, or where tickets are not enabled and the pod has a
+/// The products that a pod's annotations ask for, or the denials. Empty where they ask for nothing, or where tickets are not enabled and the pod has a
 /// sidecar of its own. Any other pod would never get one: nothing is injected after its creation.
 pub(super) fn claims(pod: &Pod, settings: &TicketSettings) -> Vec<Claim> {
     let Some((verb, _)) = pod.asks().next() else { return Vec::new() };
@@ -174,7 +174,7 @@ struct Injected {
     env: [Value; 3],
     /// The same.
     volume_mounts: [Value; 1],
-    /// What is written, and the tokens.
+    /// The added fields, and the tokens.
     volumes: [Value; 3],
     sidecar: Value,
 }

@@ -11,7 +11,7 @@
 use super::{Denial, TicketSettings};
 
 word_enum! {
-    /// Which of the webhooks is called. The word is its path without the slash, and its name in metrics and logs.
+    /// The called webhook. The word is its path without the slash, and its name in metrics and logs.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Webhook {
         /// Expands names into contents.

@@ -1,4 +1,4 @@
-//! Which services the owner of a credential spec lists in its annotation. The broker, the linter and `check` read it here.
+//! The services that a credential spec's owner lists in its annotation. The broker, the linter and `check` read it here.
 //!
 //! Invariants: without the annotation there are no tickets; `*` stands alone; a service is a class and a host, as clients spell them in
 //! the name of a cached ticket, which they compare byte by byte.
@@ -25,7 +25,7 @@ pub const MAX_SERVICES: usize = 32;
 /// The longest service principal name (Active Directory's `servicePrincipalName`: 260 characters), in bytes.
 const MAX_LENGTH: usize = 260;
 
-/// What tickets are asked for.
+/// The services that tickets are for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Services {
     /// `*`: a ticket-granting ticket, with which the pod gets tickets for any service.
@@ -77,7 +77,7 @@ impl Services {
     /// Reads the annotation. Of equal services one is kept.
     ///
     /// # Errors
-    /// Where it is empty, or lists what is not a service.
+    /// If it is empty, or lists what is not a service.
     pub fn parse(text: &str) -> Result<Self, ServicesError> {
         if words(text).any(|word| word == "*") {
             return if words(text).count() == 1 { Ok(Self::Any) } else { Err(ServicesError::NotAlone) };
@@ -145,7 +145,7 @@ pub fn words(text: &str) -> impl Iterator<Item = &str> {
 /// A service in the spelling of clients: a class `http` is written `HTTP` and a host in lower case, otherwise the spelling stays.
 ///
 /// # Errors
-/// Where it is not a service, or one of the KDC.
+/// If it is not a service, or one of the KDC.
 pub fn service(word: &str) -> Result<String, ServicesError> {
     let service = normalized(word).ok_or_else(|| ServicesError::NotAService(Quoted::new(word)))?;
     // Its ticket is one for more tickets, or for changing passwords.

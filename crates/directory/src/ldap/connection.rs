@@ -88,7 +88,7 @@ impl LdapConnection {
     /// Connects to the controller, with TLS from the start or by `StartTLS`.
     ///
     /// # Errors
-    /// Where it cannot be reached within the time limit, or its certificate is not for its name or not trusted.
+    /// If it cannot be reached within the time limit, or its certificate is not for its name or not trusted.
     pub async fn open(
         controller: &Controller,
         resolver: Option<&NameServers>,
@@ -349,7 +349,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
     }
 }
 
-/// Which error of a handshake it is.
+/// The error for a failed handshake.
 fn no_tls(error: &io::Error) -> fn(String, io::Error) -> Error {
     use rustls::{CertificateError as Reason, Error::InvalidCertificate};
     match error.get_ref().and_then(|inner| inner.downcast_ref()) {
@@ -424,7 +424,7 @@ mod tests {
         LdapSearch { base: "DC=x", scope: SearchScope::Subtree, filter: LdapFilter::Present("cn"), attributes: &["cn"] }
     }
 
-    /// What a search ends with, where the server sends this.
+    /// The outcome of a search to which the server sends this.
     async fn searched(sends: Vec<u8>, endless: bool) -> Result<Vec<Entry>, String> {
         let (mut connection, _server) = server(sends, endless);
         connection.search(&search()).await.map_err(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! Which accepted connections are served, and which wait for that. A program can share places of its own in the same way, by other names than
+//! Decides which accepted connections are served, and which wait. A program can share places of its own in the same way, by other names than
 //! addresses.
 //!
 //! A *place* is a slot for one served connection. A connection *waits* as a socket and nothing else, until it has sent something and a place is free: an honest client that is
@@ -42,7 +42,7 @@ use crate::{
 /// address that has completed a review.
 const UNPROVEN: usize = 32;
 
-/// What places are shared between: addresses, or other names.
+/// A party that places are shared between: an address, or another name.
 pub trait Claimant: Clone + Debug + Eq + Hash {}
 
 impl<S: Clone + Debug + Eq + Hash> Claimant for S {}

@@ -85,7 +85,7 @@ pub enum OtlpError {
     Exporter(#[source] ExporterBuildError),
 }
 
-/// What exports the spans. Ends with [`shutdown`](Self::shutdown).
+/// The exporter of the spans. Ends with [`shutdown`](Self::shutdown).
 #[derive(Debug)]
 pub struct Traces {
     provider: SdkTracerProvider,
@@ -109,7 +109,7 @@ impl Traces {
         Ok(Self { provider: provider.build(), program })
     }
 
-    /// What makes spans.
+    /// The maker of spans.
     pub(super) fn tracer(&self) -> SdkTracer {
         self.provider.tracer(self.program.name)
     }

@@ -59,7 +59,7 @@ impl CaBundle {
     /// Reads PEM that must be complete.
     ///
     /// # Errors
-    /// Where it has no certificate, or a section is damaged.
+    /// If it has no certificate, or a section is damaged.
     pub fn from_pem(pem: &[u8]) -> Result<Self, CertificatesError> {
         Ok(read(pem)?.into_iter().collect())
     }

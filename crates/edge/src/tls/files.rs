@@ -59,7 +59,7 @@ impl Files {
     /// Reads the pair, and checks that it can be served at `now`.
     ///
     /// # Errors
-    /// Which file cannot be read, or why the two cannot be served.
+    /// The file that cannot be read, or why the two cannot be served.
     pub fn load(&self, now: SystemTime) -> Result<KeyPair, FileError> {
         // Files that are replaced between two reads may not fit together.
         retry(|| {

@@ -55,7 +55,7 @@ struct Target {
     had: CaBundle,
     /// When CAs were missing that had been there, for the last time.
     lost: Option<Moment>,
-    /// Who removes them, while somebody does so again and again.
+    /// The field manager that removes them again and again, if there is one.
     contest: LogOnce,
 }
 
@@ -297,7 +297,7 @@ fn has_bundle(entry: &ManagedFieldsEntry) -> Option<bool> {
 }
 
 impl ConfiguredWebhook {
-    /// What the API server trusts when it calls the webhook.
+    /// The CAs that the API server trusts when it calls the webhook.
     pub fn bundle(&self) -> CaBundle {
         self.client_config.ca_bundle.as_ref().map(|pem| CaBundle::salvage(&pem.0)).unwrap_or_default()
     }

@@ -171,7 +171,7 @@ impl SelfManaged {
         let published;
         if let SecretContents::Complete(certificates) = &contents {
             let mut policy = certificates.cas.policy(now.wall);
-            // What this replica serves stays trusted, also where a Secret that was lost and filled again does not know its CA.
+            // The served certificate stays trusted, also where a Secret that was lost and filled again does not know its CA.
             if let Some(issuer) = self.issuer.as_ref().filter(|issuer| !policy.revoked.contains(issuer)) {
                 policy.desired.push(issuer.clone());
             }
@@ -235,7 +235,7 @@ impl SelfManaged {
         let is_as_trusted_as_before = self.issuer.as_ref() == Some(issuer);
         let is_better_than_none = self.served.current().is_none_or(|current| !current.is_valid_at(now.wall));
         let may_be_served = is_served || is_trusted || is_as_trusted_as_before || is_better_than_none;
-        // What is served is not refused when it expires: there is nothing better.
+        // An expired certificate is served on: there is nothing better.
         let checked = if is_served { Ok(()) } else { pair.check_time(now.wall) };
         if (may_be_served || checked.is_err()) && self.served.offer(checked.map(|()| pair.clone()), now.wall) {
             self.issuer = Some(issuer.clone());

@@ -129,7 +129,7 @@ async fn used_by(account: &ServiceAccount, options: &Options, connection: &Conne
     Grants { found, act_as_pods: BTreeSet::new(), problems, none }.print(options.output)
 }
 
-/// Who may act as the pods of these subjects, in the namespaces of the pods. Bindings whose name and role begin with `system:`, by which
+/// The users that may act as these subjects' pods, in the namespaces of the pods. Bindings whose name and role begin with `system:`, by which
 /// the control plane runs, are left out.
 fn actors(rbac: &Rbac, found: &BTreeSet<Grant>) -> BTreeSet<Grant> {
     let of_pods = |grant: &Grant| {
@@ -150,7 +150,7 @@ fn actors(rbac: &Rbac, found: &BTreeSet<Grant>) -> BTreeSet<Grant> {
     by_verb(all.map(|(found, word)| (Grant::by(found.binding).with_subject(found.holder), word)))
 }
 
-/// What to say of a credential spec that does not exist in manifests. Without any credential spec, they are only the roles and bindings.
+/// The message about a credential spec that does not exist in manifests. Without any credential spec, they are only the roles and bindings.
 fn absent_in(documents: &[Document], name: &SpecName) -> Option<String> {
     let values: Vec<Value> = documents.iter().filter(|found| is_credential_spec(found)).map(Document::value).collect();
     let known = || values.iter().filter_map(|spec| spec.pointer("/metadata/name")?.as_str());

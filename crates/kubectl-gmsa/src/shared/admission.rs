@@ -132,7 +132,7 @@ pub fn labels(object: &Value) -> Labels {
 
 const WITHOUT_IDENTITY: &str = "the container starts without its identity";
 
-/// Which webhooks review a pod.
+/// The webhooks that review a pod.
 #[derive(Debug)]
 pub struct Reviewed {
     /// Those that review it, in order.

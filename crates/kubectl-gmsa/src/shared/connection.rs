@@ -17,7 +17,7 @@ const CALL: Duration = Duration::from_secs(15);
 /// The heading of these options in the help.
 pub const HEADING: &str = "Cluster";
 
-/// Which cluster, and as which user.
+/// The cluster, and the user.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub struct Connection {

@@ -1,4 +1,4 @@
-//! What `-f` names: files, folders, patterns of them, lists of these with commas, or `-` for standard input.
+//! The inputs that `-f` names: files, folders, patterns of them, lists of these with commas, or `-` for standard input.
 //!
 //! Invariants: reading is bounded; what cannot be read is reported with its file and, where known, its line, and the
 //! rest is still read.

@@ -53,7 +53,7 @@ impl Installer {
         }
     }
 
-    /// What installs it again after its namespace was deleted. It adopts the objects that remain.
+    /// The command that installs it again after its namespace was deleted. It adopts the objects that remain.
     pub fn install_again(&self) -> String {
         match self {
             Self::Helm { release, namespace } => {

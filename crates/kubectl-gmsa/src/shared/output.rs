@@ -191,7 +191,7 @@ pub struct ReportRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credential_spec: Option<String>,
     pub admitted: bool,
-    /// What happens: `gets its contents`, `refused, 404: spec-missing`.
+    /// The result: `gets its contents`, `refused, 404: spec-missing`.
     pub result: String,
 }
 
@@ -219,7 +219,7 @@ impl Report {
             self.findings.into_iter().partition(|found| filter.keeps(found));
         findings.sort_by_cached_key(|found| {
             let place = found.location.as_ref().map(|location| (Arc::clone(&location.file), location.line()));
-            // What could not be read comes first.
+            // Failed reads come first.
             (!is_incomplete(found), place, std::cmp::Reverse(found.severity))
         });
         let totals = Totals::of(self.documents, &findings, &ignored);

@@ -1,6 +1,6 @@
 //! The rules and their remedies, with the names of a cluster in them.
 //!
-//! What a rule means, its remedies, the words in which others report it and the code that finds them in a text are in `crates/rules`;
+//! A rule's meaning, its remedies, the words in which others report it and the code that finds them in a text are in `crates/rules`;
 //! `CONTRIBUTING.md` says how to add a message or a rule. Here is what knows objects of a cluster:
 //! - for a message in an event about a missing sandbox, the reason of the event is in `OF_SANDBOX` of `shared/walk/events.rs`;
 //! - a remedy that the code makes of names is in `computed.rs`.
@@ -25,7 +25,7 @@ pub use self::{
     target::FixTarget,
 };
 
-/// What to do about a breach of `rule`, as far as these names say more than the rule.
+/// The remedy for a breach of `rule`, as far as these names say more than the rule.
 pub fn fix(rule: &Rule, names: &Names<'_>) -> Option<Fix> {
     let computed = computed::COMPUTED.iter().find(|(of, _)| *of == rule);
     let of_names = computed.and_then(|(_, fix)| fix(names));

@@ -171,7 +171,7 @@ mod tests {
             (25398, 20348, true),
             (25398, 26100, false),
             (26100, 25398, true),
-            // What comes after 2025 runs 2025 and leaves 2022 behind.
+            // Versions after 2025 run 2025 images, and no longer 2022 ones.
             (29000, 26100, true),
             (29000, 20348, false),
         ] {

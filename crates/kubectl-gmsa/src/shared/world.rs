@@ -1,4 +1,4 @@
-//! What one run of a command reads: of a live cluster, or of a bundle; for `check`, of manifests too.
+//! Everything that one run of a command reads: from a live cluster or a bundle; for `check`, from manifests too.
 //!
 //! Invariants: every list and object is read at most once, also by parallel readers, except by [`World::some_of`]. A failed read is
 //! an [`Unread`], with the request and the missing right. Dry runs and access reviews are sent once too. After a time-out before the first
@@ -96,7 +96,7 @@ type Answered = Vec<Box<RawValue>>;
 /// The answers by request: verb and path.
 type Answers = BTreeMap<(&'static str, String), Rc<OnceCell<Read<Rc<Answered>>>>>;
 
-/// What is read, and remembered. Its copies remember together.
+/// Reads, and remembers the answers. Clones share them.
 #[derive(Clone)]
 pub struct World {
     seen: Rc<Remembered>,
@@ -104,7 +104,7 @@ pub struct World {
     pub namespace: String,
     /// Objects of manifests, by their path in the API. They take precedence over those of the cluster.
     pub files: Rc<BTreeMap<String, Value>>,
-    /// What the lint that reads has declared; `None` for commands without lints.
+    /// The reads that the running lint has declared; `None` for commands without lints.
     declared: Option<&'static [&'static LintReads]>,
 }
 
@@ -346,7 +346,7 @@ mod tests {
             lacks("/api/v1/namespaces/gmsa/secrets/tls").await,
             refused("get /api/v1/namespaces/gmsa/secrets/tls")
         );
-        // What is declared is asked for, and a world of manifests has no cluster to answer.
+        // Declared reads are made, and a world of manifests has no cluster to answer.
         let pod = "/api/v1/namespaces/gmsa/pods/a";
         assert_eq!(lacks(pod).await, format!("this bundle does not have {pod}"));
         assert_eq!(world.list::<Value>("/api/v1/nodes").await.unwrap_err().cause, refused("list /api/v1/nodes"));

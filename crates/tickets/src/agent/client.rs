@@ -33,7 +33,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// The port of the broker's Service.
 const PORT: u16 = 443;
 
-/// Which broker, and how to know it.
+/// The broker's address, and its CA.
 #[derive(Debug, clap::Args)]
 pub struct BrokerArgs {
     /// DNS name of the broker, which its certificate is for.
@@ -161,7 +161,7 @@ impl BrokerClient {
         });
         tokio::select! {
             answer = &mut answered => answer,
-            // What has arrived may still be an answer.
+            // The bytes that have arrived may still be an answer.
             _ = connection => answered.await,
         }
     }

@@ -59,7 +59,7 @@ impl Folder {
     /// Replaces the files of the tickets, or of the keytab.
     ///
     /// # Errors
-    /// Where they are not Base64, or the folder cannot be written.
+    /// If they are not Base64, or the folder cannot be written.
     pub fn write(&self, given: &Given, mode: Mode, now: OffsetDateTime) -> Result<(), AskError> {
         let decoded = |text: &str, error| BASE64_STANDARD.decode(text).map_err(|_| AskError::Unreadable(error));
         let Given { principal, product, .. } = given;
@@ -105,7 +105,7 @@ impl Folder {
         })
     }
 
-    /// What the agent keeps: there is the last answer, or a reason. Where there is nothing yet, tickets.
+    /// The product that the agent keeps: there is the last answer, or a reason. Where there is nothing yet, tickets.
     fn kept(&self) -> Vec<Verb> {
         let is_kept = |verb: &Verb| {
             let [given, _, status] = files(*verb);
@@ -135,7 +135,7 @@ impl Folder {
         self.kept().into_iter().all(|verb| !self.lacks(verb, now))
     }
 
-    /// What is missing, and why. Where the agent left no reason, it may be unable to write one.
+    /// The missing file, and why. Where the agent left no reason, it may be unable to write one.
     pub fn why_not_ready(&self, now: OffsetDateTime) -> (Verb, String) {
         let verb = self.kept().into_iter().find(|verb| self.lacks(*verb, now)).unwrap_or(Verb::Use);
         let expired = self.expires().filter(|_| verb == Verb::Use);
@@ -148,7 +148,7 @@ impl Folder {
         (verb, format!("{expired}{reason}"))
     }
 
-    /// What [`Folder::write`] and [`Folder::write_status`] left, as JSON.
+    /// The summary that [`Folder::write`] and [`Folder::write_status`] left, as JSON.
     pub fn state(&self) -> Value {
         let mut state = json!({"tickets": self.summary(Verb::Use), "lastFailure": self.status(Verb::Use)});
         if let Some(state) = state.as_object_mut().filter(|_| self.kept().contains(&Verb::Export)) {

@@ -128,7 +128,7 @@ mod tests {
         let mut waits = |told| schedule.after_failure(Some(told)).as_secs();
         assert_eq!([told(20, false), told(20, false)].map(&mut waits), [20 + 1, 20 + 2]);
         assert_eq!(waits(told(u64::MAX, false)), 300 + 4);
-        // Where it expects to have room, that is the whole wait.
+        // If it expects to have room, that is the whole wait.
         assert_eq!([told(20, true), told(20, true), told(0, true), told(u64::MAX, true)].map(waits), [20, 20, 1, 300]);
         assert_eq!(schedule.after_failure(None).as_secs(), 8);
     }

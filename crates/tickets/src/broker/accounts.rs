@@ -404,7 +404,7 @@ impl KeptAccount {
     async fn key(&self, secret: Secret) -> Result<Arc<AccountKey>, Refusal> {
         let Secret { asked, account, password, kdcs } = secret;
         let client = self.client(&account)?;
-        // What the KDC refuses before the change is right after it.
+        // A key that the KDC refuses before the change is right after it.
         let wrong_for = if password.is_before_change() { password.query } else { WRONG_FOR };
         for candidate in password.candidates() {
             let key = kdcs.key(&client, &Password::managed(candidate)).await;

@@ -1,4 +1,4 @@
-//! What a failure of a domain controller means for the pod: a status, a rule and a sentence.
+//! The meaning of a domain controller's failure for the pod: a status, a rule and a sentence.
 //!
 //! Invariant: 409 says that the account cannot log on, 502 that a controller refuses the broker or answers what cannot be used, and 503
 //! that none answers, or that a KDC says that it is not available (code 29).

@@ -73,7 +73,7 @@ async fn give(broker: &Broker, verb: Verb, request: Request) -> Response {
     }
 }
 
-/// What was asked for, and the JSON of its answer.
+/// Answers a request: the product, and its JSON.
 async fn answer(
     broker: &Broker,
     verb: Verb,

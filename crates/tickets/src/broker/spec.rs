@@ -1,4 +1,4 @@
-//! What a credential spec says about tickets and keytabs: whether its owner opted in, for which services, and which account it is about.
+//! A credential spec's part about tickets and keytabs: whether its owner opted in, for which services, and which account it is about.
 //!
 //! Invariants: without the annotation there are no tickets, so that grants of `use` made for Windows pods open nothing. Equal reads at about the same
 //! time are one call.
@@ -44,7 +44,7 @@ struct AnnotatedMetadata {
     annotations: Option<BTreeMap<String, String>>,
 }
 
-/// What a credential spec says about tickets, or about a keytab.
+/// A credential spec's part about tickets, or about a keytab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TicketSpec {
     /// Services that the tickets are for, or names under which clients ask for the pod.
@@ -188,7 +188,7 @@ mod tests {
             join_all(accounts.iter().map(|account| specs.read(super::Verb::Use, &name, account, deadline))).await;
         assert!(reads.iter().all(|read| read.as_ref().is_ok_and(|spec| spec.services == Services::Any)), "{reads:?}");
         assert_eq!(server.count(Verb::Get, "gmsacredentialspecs"), 1);
-        // What has changed since is read again.
+        // A spec that has changed since is read again.
         server.delete("gmsacredentialspecs", "", "webapp1");
         assert_eq!(specs.read(super::Verb::Use, &name, &accounts[0], deadline).await.unwrap_err().status, 404);
     }

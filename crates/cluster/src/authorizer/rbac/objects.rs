@@ -23,7 +23,7 @@ const DEFAULT_NAMESPACE: &str = "default";
 impl Rbac {
     /// Takes the roles and bindings among `documents`; other kinds are skipped. A `Role` or `RoleBinding` without a
     /// namespace is in `default`. `cluster-admin` is built in; other default roles grant nothing on credential specs.
-    /// What the API server would refuse is left out, as in a cluster, and reported.
+    /// Objects that the API server would refuse are left out, as in a cluster, and reported.
     pub fn from_documents(documents: &[Document]) -> (Self, Vec<Diagnostic>) {
         let mut objects = RbacObjects::default();
         let ours = documents.iter().filter(|document| document.group() == GROUP);

@@ -54,7 +54,7 @@ pub struct Slot<'p> {
     /// `windowsOptions.runAsUserName`. Not validated.
     pub run_as_user: Option<&'p str>,
     pub host_process: Option<bool>,
-    /// What a container says about tickets.
+    /// The container's fields about tickets.
     pub tickets: SidecarFields,
 }
 

@@ -1,4 +1,4 @@
-//! What a Pod says about tickets and keytabs for Linux pods: the audiences of its projected tokens, the volumes of the sidecar, and what each
+//! A Pod's fields about tickets and keytabs for Linux pods: the audiences of its projected tokens, the volumes of the sidecar, and what each
 //! container mounts and sets.
 //!
 //! Invariants: of the audiences, at most one more than a pod may name is kept; a container that says nothing costs nothing.
@@ -32,7 +32,7 @@ pub const FOLDER: &str = "/var/run/gmsa";
 /// The annotation of a pod that asks `/mutate` for a keytab: the name of a credential spec. The credential spec has it as well.
 pub use crate::credspec::services::KEYTAB;
 
-/// What a Linux pod gets by a verb. It asks by an annotation, and has a token for it alone.
+/// The product that a Linux pod gets by a verb. It asks by an annotation, and has a token for it alone.
 #[derive(Debug)]
 pub struct Product {
     /// In messages.
@@ -141,7 +141,7 @@ fn verb_and_name(audience: &str) -> Option<(Verb, &str)> {
 /// Reads the volumes of a pod.
 ///
 /// # Errors
-/// Where they are no list of volumes.
+/// If they are no list of volumes.
 pub fn volumes<'de, D: Deserializer<'de>>(input: D) -> Result<Volumes, D::Error> {
     let mut all = fold(input, Volumes::default(), |all: &mut Volumes, Object(volume): Object<Volume>| {
         let TokenSources { audiences, count, has_token_path } = &volume.projected.sources;
@@ -230,7 +230,7 @@ fn sources<'de, D: Deserializer<'de>>(input: D) -> Result<TokenSources, D::Error
     })
 }
 
-/// What a container says about tickets and keytabs: a set of the constants.
+/// A container's fields about tickets and keytabs: a set of the constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SidecarFields(u16);
 

@@ -1,4 +1,4 @@
-//! What the Secret holds: the CAs and the serving certificate.
+//! The Secret's contents: the CAs and the serving certificate.
 //!
 //! Pure. Invariants: [`Certificates`] are consistent (every key belongs to its certificate, and the CA that signs
 //! has signed the serving certificate), and are read back as they were written; unknown members of `authorities.json` are

@@ -1,4 +1,4 @@
-//! What the webhooks decide about one pod of a manifest, and the findings about its denials.
+//! The webhooks' decision about one pod of a manifest, and the findings about its denials.
 
 use std::slice;
 

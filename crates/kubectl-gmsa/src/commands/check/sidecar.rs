@@ -36,7 +36,7 @@ const FLAGS: [(Verb, &str, &str, &str); 2] = [
     (Verb::Export, "keytab", "keytab-token-file", KEYTAB_TOKEN_FILE),
 ];
 
-/// What does not fit: the place in the pod, how bad it is, and why.
+/// A field that does not fit: its place in the pod, how bad it is, and why.
 type Fault = (String, Severity, String);
 
 fn error(at: &Part<'_>, text: impl Into<String>) -> Fault {
@@ -95,7 +95,7 @@ impl<'p> Command<'p> {
         self.words.contains(&"agent") && is_named
     }
 
-    /// What the agent asks for: the credential spec, and where it reads the token. Without any, tickets are meant.
+    /// The agent's request: the credential spec, and where it reads the token. Without any, tickets are meant.
     fn asks(&self) -> impl Iterator<Item = (Verb, Option<&'p str>, &'p str)> {
         let has_keytab = self.flag("keytab").is_some();
         FLAGS.into_iter().filter_map(move |(verb, flag, file, default)| {

@@ -108,7 +108,7 @@ pub(super) async fn check(decided: &Decided<'_>, mut all: Vec<TicketName<'_>>, r
         let admitted = own.is_empty() && !reviewed.is_refused();
         let row = checked.row(&asked.at, asked.slot.clone(), Some(asked.name));
         report.places.push(ReportRow { admitted, result, ..row });
-        // What makes tickets impossible is said once.
+        // A cause that makes tickets impossible is reported once.
         let is_new = |denial: &&Denial| {
             index == 0 || !matches!(denial, Denial::TicketsImpossible(..) | Denial::TicketsUnavailable(..))
         };

@@ -64,7 +64,7 @@ pub(super) fn refused(namespace: &str, pod: &str, metrics: &str) -> Option<Check
     is_refused.then(|| Check::found(CERTIFICATE, Diagnostic::new(&rules::CERTIFICATE_UNUSABLE, text).with_fix(fix)))
 }
 
-/// What others do to the certificates that a replica manages, from its metrics.
+/// Changes that others make to a replica's certificates, from its metrics.
 pub(super) fn disputes(pod: &str, metrics: &str) -> Vec<Check> {
     let count = |step: &str| {
         let counts =

@@ -27,7 +27,7 @@ use crate::shared::{
 use gmsa_cluster::{kubernetes_version::is_at_least, resolver::live::collection};
 use gmsa_core::{credspec::is_dns_label, diagnostic::Check};
 
-/// What the command line asks for.
+/// The parts of the command line that lints read.
 pub(super) struct DoctorInput {
     /// The namespace to fall back to without the right to list pods of the whole cluster.
     pub namespace: Option<String>,

@@ -166,7 +166,7 @@ async fn of_broker(
         None => {}
     }
     checks.extend(metrics.iter().flat_map(|metrics| of_domain(broker, metrics)));
-    // Who may not read these gets no other line: without referrals and keytabs there is nothing to say.
+    // A user who may not read these gets no other line: without referrals and keytabs there is nothing to say.
     if let Some(path) = replica.as_ref().and_then(|pod| mounted(pod, "config"))
         && let (Ok(Some(configuration)), Ok(specs)) = tokio::join!(world.find::<ConfigMap>(&path), specs(world))
     {

@@ -25,7 +25,7 @@ pub(super) struct PodOwner {
     pub restart: Restart,
 }
 
-/// What a restart of the owner does.
+/// The effect of a restart of the owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Restart {
     /// It has none.

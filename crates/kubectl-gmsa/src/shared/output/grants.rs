@@ -18,7 +18,7 @@ pub struct Grant {
     pub subject: Option<Named>,
     pub binding: Named,
     pub role: Named,
-    /// What else it allows than `use`, in words of `kubectl`: `exec`, `export`.
+    /// The other rights that it gives beside `use`, in words of `kubectl`: `exec`, `export`.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub may: BTreeSet<&'static str>,
 }
@@ -96,7 +96,7 @@ struct Shown<'g, F: Serialize> {
 /// The grants, failed reads, and a credential spec that does not exist.
 pub struct Grants {
     pub found: BTreeSet<Grant>,
-    /// Who may act as the pods of the subjects.
+    /// The users that may act as the subjects' pods.
     pub act_as_pods: BTreeSet<Grant>,
     pub problems: Diagnostics,
     /// The output without a grant.

@@ -28,7 +28,7 @@ const SERVICE: &str = "NAME.NAMESPACE.svc";
 #[derive(Clone, Copy, Default)]
 pub struct Names<'n> {
     pub spec: Option<&'n str>,
-    /// What was not permitted.
+    /// The action that was not permitted.
     pub verb: Option<Verb>,
     /// The most similar name of an existing credential spec.
     pub nearest: Option<&'n str>,

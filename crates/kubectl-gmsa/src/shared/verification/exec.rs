@@ -94,7 +94,7 @@ impl Executor {
 
     fn forbidden(&self, message: &str) -> Diagnostic {
         let text = format!("the API server runs no command in the container, 403: {}", quote::remark(message));
-        // Which of the two verbs is checked depends on the version of the API server.
+        // The API server's version decides which of the two verbs is checked.
         let names = Names { namespace: Some(&self.namespace), said: message, ..Names::default() };
         not_checked(&text, rules::found(&rules::EXEC_REFUSED, &*text, &names).remedy())
     }

@@ -30,7 +30,7 @@ const LIST: [&str; 2] = ["klist", "-e"];
 /// The remedy for a container that reads another cache.
 const OTHER_CACHE: &str = "Set `KRB5CCNAME=FILE:/var/run/gmsa/krb5cc` in this container.";
 
-/// What the agent prints: `gmsa-tickets agent ready --json`.
+/// The agent's output: `gmsa-tickets agent ready --json`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AgentState {

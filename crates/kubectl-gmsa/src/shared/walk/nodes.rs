@@ -88,7 +88,7 @@ impl node_affinity::Node for Labelled<'_> {
     }
 }
 
-/// What a pod requires of its node.
+/// A pod's requirements on its node.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeRequirements {

@@ -57,7 +57,7 @@ pub async fn read_logs(world: &World) {
     join_all(places.map(async |(namespace, name)| world.text(&log(namespace, name)).await)).await;
 }
 
-/// What a pod asks for by its annotation and has no sidecar for: no webhook has injected it.
+/// The product that a pod asks for by its annotation without having the sidecar: no webhook has injected it.
 pub fn lacked(pod: &Pod) -> Option<Verb> {
     pod.asks().map(|(verb, _)| verb).find(|verb| pod.tokens().all(|(of, _)| of != *verb))
 }
@@ -124,7 +124,7 @@ pub async fn add(world: &World, pod: &ClusterPod, target: FixTarget<'_>, steps: 
         return;
     }
     let log = if sidecar.is_some() { world.text(&log(namespace, name)).await } else { Ok(String::new()) };
-    // What is missing counts, before what is there.
+    // Missing parts count before present ones.
     let lines = || log.iter().flat_map(|log| log.lines().rev());
     let verbs = Verb::ALL.into_iter().filter(|verb| pod.admission.tokens().any(|(of, _)| of == *verb));
     let last_of = |verb| Some((verb, lines().find_map(|line| answer(verb, line))?));

@@ -128,7 +128,7 @@ impl WorkloadTree {
         self.running().wanted()
     }
 
-    /// What its controller reports: that a Job has failed, or that a rollout does not go on.
+    /// Its controller's report: that a Job has failed, or that a rollout does not go on.
     pub fn complaint(&self) -> Option<&str> {
         let conditions = [("Failed", "True"), ("FailureTarget", "True"), ("Progressing", "False")];
         conditions.into_iter().find_map(|(condition, status)| self.running().says(condition, status))

@@ -1,4 +1,4 @@
-//! What was read of a cluster as a file: the answers of a cluster, by request path.
+//! A bundle: a cluster's answers in a file, by request path.
 //!
 //! Invariants: the objects of a list are kept by namespace and name, so they also answer requests for one object or one namespace. Of
 //! pods, workloads and webhook configurations only those about GMSA are kept, and of events those about kept objects. A request that is

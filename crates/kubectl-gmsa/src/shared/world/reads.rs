@@ -1,4 +1,4 @@
-//! What lints read, and the fields of it that a bundle keeps.
+//! The reads of lints, and the fields that a bundle keeps of each.
 //!
 //! Invariants: a lint reads nothing that it does not declare here; of what is read, only fields named here are kept, and only objects
 //! about GMSA.
@@ -60,7 +60,7 @@ impl LintReads {
     }
 }
 
-/// What lints read, as the rights that they need.
+/// The reads of lints, as the rights that they need.
 pub fn rights(reads: &[&LintReads]) -> String {
     let by_place = reads.chunk_by(|one, next| one.place == next.place).map(|same| {
         let rights = same.iter().map(|LintReads { verb, resources, .. }| match resources {
@@ -73,7 +73,7 @@ pub fn rights(reads: &[&LintReads]) -> String {
     by_place.collect::<Vec<_>>().join("; ")
 }
 
-/// What makes a user act as a pod that runs, or get its tickets: a word of `kubectl` for it, the verb and the resource.
+/// The ways to act as a running pod, or to get its tickets: a word of `kubectl` for it, the verb and the resource.
 pub const ACTS: [(&str, &str, &str); 9] = [
     ("exec", "create", "pods/exec"),
     ("exec", "get", "pods/exec"),
