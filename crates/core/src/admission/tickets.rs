@@ -114,7 +114,7 @@ pub(super) fn claims(pod: &Pod, settings: &TicketSettings) -> Vec<Claim> {
     };
     denials.extend(obstacles(pod, verb).map(impossible));
     let names = pod.asks().map(|(verb, name)| {
-        let spec = spec_name(name, || format!("annotation {}", verb.product().annotation))?;
+        let spec = spec_name(name, || verb.product().annotation_place())?;
         Ok(Claim::Token(verb, spec))
     });
     let (claims, wrong): (Vec<_>, Vec<_>) = names.partition(Result::is_ok);

@@ -51,7 +51,7 @@ pub(super) fn claims(review: &Review) -> Result<SpecClaims, Denial> {
         });
     }
     for (verb, token) in tokens {
-        let spec = spec_name(token, || format!("audience {}NAME", verb.product().audience));
+        let spec = spec_name(token, || verb.product().audience_place());
         let spec = spec.and_then(|spec| account.as_ref().map(|_| spec).map_err(Denial::clone));
         claims.all.push(spec.map_or_else(Claim::from, |spec| Claim::Token(verb, spec)));
     }

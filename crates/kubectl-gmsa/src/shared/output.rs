@@ -33,7 +33,7 @@ pub use table::Style;
 pub enum Outcome {
     /// No findings, or only below `--fail-on`: notes, by default.
     Clean = 0,
-    /// Findings of at least `--fail-on` (by default warnings); of a question, the answer no.
+    /// Findings of at least `--fail-on` (by default warnings); an unknown code in `explain`; a missing object in `grant`.
     Findings = 1,
     /// Something could not be read or done: a part, or all of it.
     Incomplete = 2,

@@ -194,7 +194,7 @@ pub fn word(text: &str) -> Result<String, String> {
     if !text.is_empty() && !text.starts_with(['-', '/']) && text.chars().all(is_plain) {
         Ok(text.to_owned())
     } else {
-        Err("expected letters, digits, dots, hyphens and slashes".to_owned())
+        Err("expected letters, digits and - _ . $ / : beginning with neither - nor /".to_owned())
     }
 }
 

@@ -312,7 +312,7 @@ pub async fn unreviewed(world: &World, pod: &ClusterPod) -> Read<Option<Diagnost
     }
     let Namespace { metadata, .. } = world.get(&format!("/api/v1/namespaces/{namespace}")).await?;
     let excludes = |found: &Configured| found.selects(metadata.labels.as_ref()).is_ok_and(|selected| !selected);
-    if let Some(Configured { name, .. }) = mutating.into_iter().find(|found| excludes(found)) {
+    if let Some(Configured { name, .. }) = mutating.first().filter(|_| mutating.iter().all(|found| excludes(found))) {
         let text = format!("{lacks}: {name} does not review pods in {namespace}");
         return Ok(Some(Diagnostic::new(&rules::NAMESPACES_EXCLUDED, text).with_severity(Severity::Error)));
     }

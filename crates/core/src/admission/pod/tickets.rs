@@ -58,6 +58,18 @@ pub struct Product {
     pub other: SidecarFields,
 }
 
+impl Product {
+    /// The annotation, as a place in a pod ([`Denial::InvalidSpecName`](crate::admission::Denial::InvalidSpecName)).
+    pub fn annotation_place(&self) -> String {
+        format!("annotation {}", self.annotation)
+    }
+
+    /// A token's audience, likewise.
+    pub fn audience_place(&self) -> String {
+        format!("audience {}NAME", self.audience)
+    }
+}
+
 static TICKETS: Product = Product {
     name: "tickets",
     of_a_pod: "tickets",

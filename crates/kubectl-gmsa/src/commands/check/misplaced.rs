@@ -202,7 +202,7 @@ fn annotation(
     let is_asked = || pod.asks().any(|(verb, _)| verb.product().annotation == own);
     let is_set = if own == RANDOM_HOSTNAME { pod.asks_for_random_hostname() } else { is_asked() };
     let right = checked.place(&template::annotation(own));
-    // `hostnames` reports the annotation for a random host name where it is spelt right.
+    // `advice::ignored` reports the annotation for a random host name if it is spelt correctly.
     if key == RANDOM_HOSTNAME || is_set || at == right || value.is_object() || value.is_array() {
         return None;
     }

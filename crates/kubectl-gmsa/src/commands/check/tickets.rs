@@ -42,13 +42,14 @@ pub(super) struct TicketName<'p> {
 /// The names of the annotations and of the tokens.
 pub(super) fn asked(pod: &Pod) -> Vec<TicketName<'_>> {
     let annotations = pod.asks().map(|(verb, name)| {
-        let own = verb.product().annotation;
-        TicketName { verb, name, at: annotation(own), slot: format!("annotation {own}"), key: format!("{own}: ") }
+        let (product, own) = (verb.product(), verb.product().annotation);
+        TicketName { verb, name, at: annotation(own), slot: product.annotation_place(), key: format!("{own}: ") }
     });
     let tokens = pod.tokens().filter(|token| pod.asks().all(|asked| asked != *token));
     let tokens = tokens.map(|(verb, name)| {
-        let (at, audience) = ("/spec/volumes".to_owned(), verb.product().audience);
-        TicketName { verb, name, at, slot: format!("audience {audience}NAME"), key: format!("audience: {audience}") }
+        let (at, product) = ("/spec/volumes".to_owned(), verb.product());
+        let key = format!("audience: {}", product.audience);
+        TicketName { verb, name, at, slot: product.audience_place(), key }
     });
     annotations.chain(tokens).collect()
 }

@@ -1,5 +1,4 @@
-//! Whether the pods of a workload were created, and if not, why; the worst of its pods (`walked` says by what), and the cause that it names for the
-//! workload.
+//! Were the pods of a workload created, and if not, why? Of the pods that exist, `walked` picks the worst, whose cause stands for the workload.
 
 use std::cmp::Reverse;
 
@@ -26,8 +25,8 @@ pub const ADMISSION: &str = "admission";
 /// A pod, and its steps.
 pub type Walked<'w> = (&'w ClusterPod, Vec<Check>);
 
-/// Whether the pods of a workload were created, and the worst pod of the newest template that has pods: with the most severe finding, with the
-/// fewest steps, by name. Failed pods count only if pods are missing.
+/// Whether the pods of a workload were created, and the worst pod of the newest template that has pods: the one with the most severe finding, then
+/// with the fewest steps, then by name. Failed pods count only if pods are missing.
 pub fn walked<'w>(workload: &'w WorkloadTree, nodes: &Nodes, events: &Events) -> (Check, Option<Walked<'w>>) {
     let counts: [fn(&ClusterPod) -> bool; 2] = [is_active, |pod| pod.phase() == "Failed"];
     let worst = counts.into_iter().take(1 + usize::from(workload.lacks())).find_map(|counts| {
