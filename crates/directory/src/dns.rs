@@ -6,7 +6,7 @@ use std::{
     cmp::Reverse,
     hash::{BuildHasher as _, RandomState},
     io,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     time::Duration,
 };
 
@@ -243,7 +243,7 @@ fn name_server(text: &str) -> Option<SocketAddr> {
         std::fs::read_to_string(Path::new("/sys/class/net").join(name).join("ifindex")).ok()?.trim().parse().ok()
     };
     let scope = scope.parse().ok().or_else(of_interface)?;
-    Some(SocketAddrV6::new(address.parse().ok()?, PORT, 0, scope).into())
+    Some(std::net::SocketAddrV6::new(address.parse().ok()?, PORT, 0, scope).into())
 }
 
 #[cfg(windows)]

@@ -148,7 +148,7 @@ async fn workload(world: &World, kind: Kind, name: &str) -> anyhow::Result<Vec<C
         let is_admitted = [TEMPLATE, PERMISSION]
             .iter()
             .all(|step| checks.iter().any(|check| check.about == *step && check.result.is_ok()));
-        checks.push(if is_admitted { decision::not_up_to_date(created, &workload) } else { created });
+        checks.push(if is_admitted { decision::retried_by_controller(created, &workload) } else { created });
         return Ok(checks);
     }
     let Some((pod, steps)) = worst else {

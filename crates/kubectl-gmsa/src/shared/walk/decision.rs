@@ -17,7 +17,7 @@ use crate::shared::{
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
-    admission::Denial,
+    admission::{Denial, pod::Pod},
     credspec::{SpecName, Verb},
     diagnostic::{Check, Diagnostic, Rule, Severity},
 };
@@ -31,18 +31,7 @@ pub async fn checks(world: &World, pod: &NewPod, target: FixTarget<'_>) -> anyho
     let parsed = pod.pod().context("there is no pod template")?;
     let Admission { denials, others, .. } = world.admit(pod, &Reviewed::ASSUMED).await?;
     let mut denials: Vec<Denial> = denials.into_iter().map(|found| found.denial).chain(others).collect();
-    // Only the broker reads the credential specs of tickets.
-    let (mut services, mut unread) = (None, None);
-    for (verb, spec) in parsed.wants().filter_map(|(verb, name)| Some((verb, SpecName::parse(name)?))) {
-        match world.find::<Value>(&format!("{}/{spec}", collection())).await {
-            Ok(None) => denials.push(Denial::SpecMissing(spec)),
-            Ok(Some(object)) if object.get("credspec").is_some_and(Value::is_object) => {
-                services = services.or_else(|| without_tickets(&spec, verb, &object));
-            }
-            Ok(Some(_)) => denials.push(Denial::SpecUnusable(spec)),
-            Err(error) => unread = unread.or_else(|| Some(error.check(TEMPLATE))),
-        }
-    }
+    let (services, unread) = ticket_specs(world, parsed, &mut denials).await;
     let nearest = names::nearest_spec(world, &denials).await;
     let account = parsed.service_account();
     let line = |denial: &Denial, about| {
@@ -85,6 +74,23 @@ pub async fn checks(world: &World, pod: &NewPod, target: FixTarget<'_>) -> anyho
     let allowed = || Check::pass(PERMISSION, format!("{namespace}:{account} may {verbs} {specs}"));
     checks.push(permission.unwrap_or_else(allowed));
     Ok(checks)
+}
+
+/// Looks up the credential specs that the pod wants tickets or a keytab of, because only the broker reads them. Adds a denial for each missing or
+/// unusable one. Returns the first finding on one whose owner has not opted in, and the first failed read.
+async fn ticket_specs(world: &World, pod: &Pod, denials: &mut Vec<Denial>) -> (Option<Diagnostic>, Option<Check>) {
+    let (mut services, mut unread) = (None, None);
+    for (verb, spec) in pod.wants().filter_map(|(verb, name)| Some((verb, SpecName::parse(name)?))) {
+        match world.find::<Value>(&format!("{}/{spec}", collection())).await {
+            Ok(None) => denials.push(Denial::SpecMissing(spec)),
+            Ok(Some(object)) if object.get("credspec").is_some_and(Value::is_object) => {
+                services = services.or_else(|| without_tickets(&spec, verb, &object));
+            }
+            Ok(Some(_)) => denials.push(Denial::SpecUnusable(spec)),
+            Err(error) => unread = unread.or_else(|| Some(error.check(TEMPLATE))),
+        }
+    }
+    (services, unread)
 }
 
 /// The finding; for a failed read, adds its `skip` line to `checks`.
@@ -142,9 +148,9 @@ const CAUSE_GONE: [&Rule; 6] = [
 /// Refusals for which a check of the template does not show whether their cause is gone.
 const CAUSE_UNCHECKED: [&Rule; 3] = [&rules::WEBHOOK_UNREACHABLE, &rules::WEBHOOK_FAILING, &rules::POD_REFUSED];
 
-/// Says of a refusal when the controller tries again: with growing delays, at most 1000 seconds (`DefaultTypedControllerRateLimiter` of
+/// Adds to a refusal when the controller tries again: with growing delays, at most 1000 seconds (`DefaultTypedControllerRateLimiter` of
 /// client-go). The causes in [`CAUSE_GONE`] no longer exist.
-pub fn not_up_to_date(created: Check, workload: &WorkloadTree) -> Check {
+pub fn retried_by_controller(created: Check, workload: &WorkloadTree) -> Check {
     let Check { about, result: Err(found) } = created else { return created };
     let verb = format!("rollout restart {}", workload.kind.as_str().to_ascii_lowercase());
     let restart = workload.target().command(&verb, &workload.name, "").filter(|_| workload.kind.rolls_out());
