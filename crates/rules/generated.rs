@@ -1,4 +1,4 @@
-// Made of `data/` by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules --test generated`: do not edit.
+// Made of `crates/rules/data` by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules --test generated`: do not edit.
 
 #[doc = "The node cannot parse the contents of the credential spec."]
 pub static CONTENTS_REJECTED: Rule = Rule {
@@ -1185,8 +1185,7 @@ pub static CONNECTION_FAILED: Rule = Rule {
 };
 
 /// The table: its order decides between general words in one text, and between rules with words at the same place.
-pub static FAMILIES: &[Family] = &[
-Family { heading: "The webhook, the broker and the directory", entries: &[
+pub static ENTRIES: &[RuleEntry] = &[
 RuleEntry { rule: &core::UNEXPECTED_KIND, words: &[
     Refusal("expected a *object, got a"),
 ], remedies: &[
@@ -1587,8 +1586,150 @@ RuleEntry { rule: &core::REFUSED_OBJECT, words: &[
 ], remedies: &[
     (&["a lowercase rfc 1123"], "Use a lower-case DNS name: letters, digits, `-` and `.`. Pods write the same name in `gmsaCredentialSpecName`."),
 ] },
+RuleEntry { rule: &core::UNREADABLE, words: &[
+], remedies: &[
 ] },
-Family { heading: "Containers that do not start", entries: &[
+RuleEntry { rule: &core::DUPLICATE_KEY, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::NOT_KUBERNETES, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::OBJECT, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::NAME, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::CREDSPEC, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::UNKNOWN_KEY, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::CMS_PLUGINS, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::SECTION, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::SID, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::GUID, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::ACCOUNT, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::DNS_NAME, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::DNS_TREE_NAME, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::NETBIOS_NAME, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::ACCOUNTS, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::PLUGIN, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::PLUGIN_VERSION, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::PLUGIN_PASSWORD, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::PLACEHOLDER, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::ACCOUNT_INCOMPLETE, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::ACCOUNT_DELETED, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::ACCOUNT_LOGON, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::ACCOUNT_SUPERSEDED, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::ACCOUNT_PROTECTED, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::ACCOUNT_WEAKENED, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::ACCOUNT_USER_NAME, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::ACCOUNT_HOSTS, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::ACCOUNT_SPN, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::ACCOUNT_ENCRYPTION, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::ACCOUNT_TRUST, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::ACCOUNT_HOSTS_EMPTY, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::ACCOUNT_HOSTS_DISTRIBUTION, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::ACCOUNT_HOSTS_DENIED, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::ACCOUNT_HOSTS_ORPHANED, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::ACCOUNT_HOSTS_UNKNOWN, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::ACCOUNT_HOSTS_WIDE, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::DIRECTORY_LEVEL, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::DIRECTORY_QUOTA, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::OS_SELECTOR, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::NANO_SERVER, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::SHARED_HOSTNAME, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::TICKETS_OTHER_CACHE, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::WEBHOOK_MISSING, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::NOT_CHECKED, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::TICKET_SERVICE, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::TICKET_CONTROLLER, words: &[
+], remedies: &[
+] },
+RuleEntry { rule: &core::TICKET_ANY, words: &[
+], remedies: &[
+] },
 RuleEntry { rule: &CONTENTS_REJECTED, words: &[
     Start("failed to parse the credential spec"),
     Start("failed to parse credential spec"),
@@ -1900,8 +2041,6 @@ RuleEntry { rule: &COMPUTE_SERVICE, words: &[
     StartCodes(&["ERROR_SERVICE_DISABLED", "ERROR_SERVICE_DOES_NOT_EXIST", "HCS_E_CONNECT_FAILED", "HCS_E_CONNECTION_TIMEOUT", "HCS_E_CONNECTION_CLOSED", "HCS_E_OPERATION_PENDING"]),
 ], remedies: &[
 ] },
-] },
-Family { heading: "Pods", entries: &[
 RuleEntry { rule: &HYPER_V, words: &[
     Start("hypervisor isolated containers*do not support gmsa"),
     Start("hyper-v isolated containers do not support gmsa"),
@@ -2204,8 +2343,6 @@ RuleEntry { rule: &NODE_MEMORY, words: &[
     Codes(&["ERROR_NO_SYSTEM_RESOURCES", "ERROR_COMMITMENT_LIMIT", "STATUS_NO_MEMORY", "STATUS_INSUFFICIENT_RESOURCES", "STATUS_COMMITMENT_LIMIT"]),
 ], remedies: &[
 ] },
-] },
-Family { heading: "Installation", entries: &[
 RuleEntry { rule: &KUBERNETES_VERSION, words: &[
     Message("chart requires kubeversion"),
 ], remedies: &[
@@ -2402,8 +2539,6 @@ RuleEntry { rule: &AKS_REFUSES, words: &[
 RuleEntry { rule: &WINDOWS_NODES, words: &[
 ], remedies: &[
 ] },
-] },
-Family { heading: "Identity in a container", entries: &[
 RuleEntry { rule: &EXEC_REFUSED, words: &[
     Message("is forbidden: user * cannot ? resource \"pods/exec\""),
     Message("error dialing backend"),
@@ -2724,8 +2859,6 @@ RuleEntry { rule: &OTHER_ACCOUNT, words: &[
 RuleEntry { rule: &UNKNOWN_STATUS, words: &[
 ], remedies: &[
 ] },
-] },
-Family { heading: "Work on accounts", entries: &[
 RuleEntry { rule: &DIRECTORY_SERVICES, words: &[
     Message("unable to find a default server with active directory web services running"),
     Message("it does not have the active directory web services running"),
@@ -2885,8 +3018,6 @@ RuleEntry { rule: &SERVICE_LOGON, words: &[
 ], remedies: &[
     (&["incorrect_account_type"], "The account is managed by the domain: nobody sets its password by hand, and this machine may not use it. Allow the machine to retrieve the password, then `Install-ADServiceAccount NAME` and `Test-ADServiceAccount NAME` on it."),
 ] },
-] },
-Family { heading: "Tickets", entries: &[
 RuleEntry { rule: &BROKER_UNREACHABLE, words: &[
     Message("cannot connect to the broker at"),
     Message("the broker at * did not answer"),
@@ -2963,8 +3094,6 @@ RuleEntry { rule: &POSTGRES_LOGIN, words: &[
 ], remedies: &[
     (&["no username", "no postgresql user", "local user"], "Name the user of the database in the connection string: `Username=webapp1` for Npgsql, otherwise `user=webapp1` or PGUSER. A user of the container without a line in /etc/passwd has no name to take."),
 ] },
-] },
-Family { heading: "Clients of services", entries: &[
 RuleEntry { rule: &KDC_UNREACHABLE, words: &[
     Message("cannot contact any kdc"),
     Message("cannot locate srv record for"),
@@ -3530,8 +3659,6 @@ RuleEntry { rule: &SHARE_SESSIONS, words: &[
     Codes(&["ERROR_SESSION_CREDENTIAL_CONFLICT"]),
 ], remedies: &[
 ] },
-] },
-Family { heading: "API server and Helm", entries: &[
 RuleEntry { rule: &API_UNREACHABLE, words: &[
     Message("the connection to the server * was refused"),
     Message("kubernetes cluster unreachable"),
@@ -3690,7 +3817,6 @@ RuleEntry { rule: &CONNECTION_FAILED, words: &[
     Codes(&["ERROR_NETNAME_DELETED", "ERROR_CONNECTION_REFUSED", "ERROR_NETWORK_UNREACHABLE", "ERROR_HOST_UNREACHABLE", "WSAENETUNREACH", "WSAECONNRESET", "WSAECONNREFUSED", "WSAEHOSTUNREACH", "ERROR_WINHTTP_CANNOT_CONNECT"]),
 ], remedies: &[
     (&["rpc server is unavailable"], "WMI calls the other server at TCP 135 and at a port that it names (49152-65535): let the Pod network reach both, and let the firewall of that server allow WMI. Its DNS name must lead to it."),
-] },
 ] },
 ];
 

@@ -3,11 +3,9 @@
 //!
 //! The source is `data/`, a file for each family; the numbers of the files give the order of the table, which decides between words at the
 //! same place of a text.
-//! `generated.rs` is made of it by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules --test generated` and checked in, so that nothing is parsed when a program
-//! starts. `CONTRIBUTING.md` says how to add a message or a rule.
-//!
-//! Rules that the core finds itself are in its `diagnostic/rules.rs`; the data adds their words. The real messages (`seen`) stay in the data:
-//! a test explains each of them.
+//! `generated.rs`, here and in the core for the rules that it finds itself, is made of it by
+//! `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules --test generated` and checked in, so that nothing is parsed when a program
+//! starts. `CONTRIBUTING.md` says how to add a message or a rule. The real messages (`seen`) stay in the data: a test explains each of them.
 //!
 //! A text passes through these modules:
 //! - `normal`: one form for what is pasted from terminals, logs, YAML and JSON;
@@ -19,10 +17,7 @@
 //!
 //! It depends on the core alone: remedies with names in them, and everything that asks a cluster, are the plugin's (its `shared/rules.rs`).
 
-use gmsa_core::diagnostic::{
-    Rule, Severity,
-    rules::{self as core, RULES},
-};
+use gmsa_core::diagnostic::{Rule, Severity, rules as core};
 
 use Words::{Codes, Event, Exit, General, Message, Refusal, RunningCodes, Start, StartCodes};
 
@@ -82,25 +77,14 @@ pub struct RuleEntry {
     pub remedies: &'static [ByWords],
 }
 
-/// The entries of one file of the data.
-pub struct Family {
-    pub heading: &'static str,
-    pub entries: &'static [RuleEntry],
-}
-
-/// Each entry, in the order of the table.
-pub fn entries() -> impl Iterator<Item = &'static RuleEntry> {
-    FAMILIES.iter().flat_map(|family| family.entries)
-}
-
-/// The entry of a rule; `None` for a rule of the core without words.
+/// The entry of a rule.
 pub fn entry(rule: &Rule) -> Option<&'static RuleEntry> {
-    entries().find(|entry| entry.rule == rule)
+    ENTRIES.iter().find(|entry| entry.rule == rule)
 }
 
 /// Each rule with its words, in the order of the table.
 pub fn words() -> impl Iterator<Item = (&'static Rule, Words)> {
-    entries().flat_map(|entry| entry.words.iter().map(|words| (entry.rule, *words)))
+    ENTRIES.iter().flat_map(|entry| entry.words.iter().map(|words| (entry.rule, *words)))
 }
 
 /// Why a rule of an earlier release is gone.
@@ -108,22 +92,7 @@ pub fn removed(id: &str) -> Option<&'static str> {
     REMOVED.iter().find(|(known, _)| *known == id).map(|(_, reason)| *reason)
 }
 
-/// All rules, in groups with a heading, as the page shows them.
-pub fn groups() -> Vec<(&'static str, Vec<&'static Rule>)> {
-    let mut groups: Vec<(&str, Vec<&Rule>)> = RULES.iter().map(|(heading, rules)| (*heading, rules.to_vec())).collect();
-    let is_of_core = |rule: &&Rule| RULES.iter().any(|(_, rules)| rules.contains(rule));
-    for Family { heading, entries } in FAMILIES {
-        let rules: Vec<&Rule> = entries.iter().map(|entry| entry.rule).filter(|rule| !is_of_core(rule)).collect();
-        match groups.iter_mut().find(|(known, _)| known == heading) {
-            Some((_, known)) => known.extend(rules),
-            None if rules.is_empty() => {}
-            None => groups.push((heading, rules)),
-        }
-    }
-    groups
-}
-
-/// All rules, also those of the core.
+/// All rules, in the order of the table.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    groups().into_iter().flat_map(|(_, rules)| rules)
+    ENTRIES.iter().map(|entry| entry.rule)
 }

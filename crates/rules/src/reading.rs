@@ -9,10 +9,10 @@ use std::{collections::BTreeMap, sync::LazyLock};
 use aho_corasick::{Anchored, automaton::Automaton as _, nfa::contiguous::NFA};
 
 use super::{
-    GOOD, NOTHING, Rule, WINDOWS,
+    ENTRIES, GOOD, NOTHING, Rule, WINDOWS,
     Words::{self, General, Message, Refusal, Start},
-    entries,
     normal::{ENDS, OPENS, normal},
+    words,
 };
 
 /// Longer than the names and addresses in one message, shorter than several messages.
@@ -278,12 +278,11 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 
 /// All words of the table, in its order.
 pub(super) fn patterns() -> impl Iterator<Item = Pattern> {
-    let of_rules = entries().flat_map(|entry| entry.words.iter().map(|words| (entry.rule, *words)));
-    let of_rules = of_rules.filter_map(|(rule, words)| {
+    let of_rules = words().filter_map(|(rule, words)| {
         let text = of_text(words)?;
         Some(Pattern { says: Says::OfRule(rule, words), words: text })
     });
-    let of_remedies = entries().flat_map(|entry| {
+    let of_remedies = ENTRIES.iter().flat_map(|entry| {
         let remedies = entry.remedies.iter().enumerate();
         remedies.flat_map(move |(index, (words, _))| {
             words.iter().map(move |words| Pattern { says: Says::OfRemedy(entry.rule, index), words })

@@ -10,9 +10,9 @@
 //! A text often has several words of the table. In order, the explanations are:
 //! 1. a refusal (`refused`), unless other words are in fewer quotations: the first one in the fewest quotations; at one place the longest;
 //! 2. sentences of rules that are in no longer sentence (`outermost`): the last one first; at one place the longest words, then the order of
-//!    `FAMILIES`;
+//!    `ENTRIES`;
 //! 3. without 1 and 2, messages of Windows in the same order, then statuses, the last one first;
-//! 4. without a fault so far, a small exit code, then general words in the order of `FAMILIES`, then unknown statuses;
+//! 4. without a fault so far, a small exit code, then general words in the order of `ENTRIES`, then unknown statuses;
 //! 5. without any of these, names of protocols.
 //!
 //! Words of a success count only in a text without a fault.

@@ -1,4 +1,4 @@
-//! `generated.rs` is what the data says.
+//! `generated.rs`, here and in the core, is what the data says.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read the data must fail")]
 
@@ -6,26 +6,32 @@ use std::{fmt::Write as _, fs, path::Path};
 
 use gmsa_test_support::rules::{FamilyData, RuleData, WordData, families};
 
-/// The table as the library includes it: a line for each word.
-fn table() -> String {
-    let families = families();
-    let mut table =
-        "// Made of `data/` by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules --test generated`: do not edit.\n\n"
-            .to_owned();
-    for RuleData { id, severity, title, remedy, .. } in families.iter().flat_map(|family| &family.rules) {
-        if let (Some(severity), Some(title), Some(remedy)) = (severity, title, remedy) {
-            let _ = write!(
-                table,
-                "#[doc = {title:?}]\npub static {}: Rule = Rule {{\n    id: {id:?},\n    severity: Severity::{severity:?},\n    title: {title:?},\n    remedy: {remedy:?},\n}};\n",
-                name(id)
-            );
-        }
+const COMMAND: &str = "UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules --test generated";
+
+/// The rules of the core, or the others, as constants.
+fn constants(families: &[FamilyData], are_of_core: bool) -> String {
+    let mut constants = format!("// Made of `crates/rules/data` by `{COMMAND}`: do not edit.\n\n");
+    let families = families.iter().filter(|family| is_of_core(family) == are_of_core);
+    for RuleData { id, severity, title, remedy, .. } in families.flat_map(|family| &family.rules) {
+        let _ = write!(
+            constants,
+            "#[doc = {title:?}]\npub static {}: Rule = Rule {{\n    id: {id:?},\n    severity: Severity::{severity:?},\n    title: {title:?},\n    remedy: {remedy:?},\n}};\n",
+            name(id)
+        );
     }
-    table += "\n/// The table: its order decides between general words in one text, and between rules with words at the same place.\npub static FAMILIES: &[Family] = &[\n";
-    for FamilyData { heading, rules, .. } in families.iter().filter(|family| !family.rules.is_empty()) {
-        let _ = writeln!(table, "Family {{ heading: {heading:?}, entries: &[");
-        for rule in rules {
-            let path = if rule.of.is_some() { "core::" } else { "" };
+    constants
+}
+
+fn is_of_core(family: &FamilyData) -> bool {
+    !family.groups.is_empty()
+}
+
+/// The table as the library includes it: a line for each word.
+fn table(families: &[FamilyData]) -> String {
+    let mut table = "\n/// The table: its order decides between general words in one text, and between rules with words at the same place.\npub static ENTRIES: &[RuleEntry] = &[\n".to_owned();
+    for family in families {
+        let path = if is_of_core(family) { "core::" } else { "" };
+        for rule in &family.rules {
             let _ = writeln!(table, "RuleEntry {{ rule: &{path}{}, words: &[", name(&rule.id));
             table.extend(rule.words.iter().map(|word| format!("    {},\n", words(word))));
             table += "], remedies: &[\n";
@@ -34,7 +40,6 @@ fn table() -> String {
             );
             table += "] },\n";
         }
-        table += "] },\n";
     }
     table += "];\n\n/// Texts of a successful step, or of every logon, each with what it means.\npub static GOOD: &[(&[Words], &str)] = &[\n";
     for good in families.iter().flat_map(|family| &family.good) {
@@ -76,12 +81,15 @@ fn words(word: &WordData) -> String {
 }
 
 #[test]
-fn the_table_is_what_the_data_says() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("generated.rs");
-    let table = table();
-    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
-        fs::write(&path, &table).unwrap();
+fn the_tables_are_what_the_data_says() {
+    let families = families();
+    let of_rules = constants(&families, false) + &table(&families);
+    for (path, made) in [("../core/generated.rs", constants(&families, true)), ("generated.rs", of_rules)] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+            fs::write(&path, &made).unwrap();
+        }
+        let found = fs::read_to_string(&path).unwrap().replace("\r\n", "\n");
+        assert!(found == made, "{} is not what the data says: {COMMAND}", path.display());
     }
-    let found = fs::read_to_string(&path).unwrap().replace("\r\n", "\n");
-    assert!(found == table, "write it: UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules --test generated");
 }

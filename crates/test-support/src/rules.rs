@@ -1,6 +1,10 @@
 //! The data of `crates/rules`, for the tests of its table and of `explain`.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde::Deserialize;
 
@@ -10,6 +14,9 @@ use serde::Deserialize;
 pub struct FamilyData {
     #[serde(default)]
     pub heading: String,
+    /// Set for the rules of the core: as `docs/rules.md` groups and orders them.
+    #[serde(default)]
+    pub groups: Vec<GroupData>,
     /// Rules of earlier releases, each with the reason why it is gone.
     #[serde(default)]
     pub removed: BTreeMap<String, String>,
@@ -28,13 +35,19 @@ pub struct FamilyData {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+pub struct GroupData {
+    pub heading: String,
+    /// Ids of rules.
+    pub rules: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RuleData {
-    /// Set for a rule of the core, which has its severity, title and remedy.
-    pub of: Option<Core>,
     pub id: String,
-    pub severity: Option<Severity>,
-    pub title: Option<String>,
-    pub remedy: Option<String>,
+    pub severity: Severity,
+    pub title: String,
+    pub remedy: String,
     #[serde(default)]
     pub words: Vec<WordData>,
     #[serde(default)]
@@ -42,12 +55,6 @@ pub struct RuleData {
     /// Whether the code makes its remedy, where it knows the names.
     #[serde(default)]
     pub computed: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Core {
-    Core,
 }
 
 #[derive(Debug, Deserialize)]
@@ -128,6 +135,14 @@ pub fn families() -> Vec<FamilyData> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rules/data");
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    let read = |path| serde_saphyr::from_str(&fs::read_to_string(path).unwrap());
-    paths.iter().map(|path| read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))).collect()
+    let mut ids = BTreeSet::new();
+    let read = |path: &PathBuf| {
+        let family: Result<FamilyData, _> = serde_saphyr::from_str(&fs::read_to_string(path).unwrap());
+        let family = family.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        for RuleData { id, .. } in &family.rules {
+            assert!(ids.insert(id.clone()), "{}: another rule has the id {id}", path.display());
+        }
+        family
+    };
+    paths.iter().map(read).collect()
 }

@@ -3,8 +3,8 @@
 //! Warnings, never denials: each of these can be intended. `/validate` calls `on_pod`, and `/validate-workload` and the plugin call `advise_template` and
 //! `advise`.
 //!
-//! A new warning is a line in `advise` or `advise_template`, its sentence, a rule in `diagnostic/rules.rs` with its line in `docs/rules.md`
-//! (`UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`), and a folder in `tests/golden`.
+//! A new warning is a line in `advise` or `advise_template`, its sentence, a rule in `crates/rules/data/10-core.yaml` with its line in `docs/rules.md`
+//! (`UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules`), and a folder in `tests/golden`.
 
 pub mod same_computer;
 

@@ -16,8 +16,7 @@
 //!
 //! A new denial is:
 //! - a variant of [`Denial`] with its message;
-//! - a rule under "Denials" in `diagnostic/rules.rs`, whose name is the reason in logs and metrics, and the words of the message in
-//!   `crates/rules/data/10-core.yaml`;
+//! - a rule in `crates/rules/data/10-core.yaml`, in its group "Denials", whose name is the reason in logs and metrics, with the words of the message;
 //! - its line in `denials!`, with the rule and the code, which also decides by `concerns_the_pod` whether `Warn` admits the pod, and by
 //!   `status_reason` what clients read;
 //! - the code that returns it: `preconditions.rs`, `mutate.rs`, `tickets.rs`, `validate.rs` or `validate_credspec.rs`; for what they ask of others,
