@@ -8,12 +8,14 @@
 //! | `json` | how JSON from outside is read, within bounds |
 //! | [`quote`] | how a string from outside is put into a message: the only place that cuts and escapes |
 //! | [`duration`] | how a duration is written, in a flag or in `?timeout=` |
-//! | [`mod@pointer`] | how a JSON Pointer is written, also for people |
+//! | [`pointer`] | how a JSON Pointer is written, also for people |
 //! | [`causes`] | an error and its causes, in one line |
 //! | [`diagnostic`] | one thing that is wrong, and the table of rules |
 //! | [`credspec`] | a credential spec: its name, its contents text, the comparison, the linter, the generator |
 //! | [`node_affinity`] | which nodes a pod's required node affinity allows |
 //! | [`admission`] | a review: parsed, decided, answered |
+//!
+//! [`pointer`]: mod@pointer
 
 /// An enum with a word for each variant, on the wire or in output, from one table.
 #[macro_export]
