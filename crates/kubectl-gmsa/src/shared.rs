@@ -18,6 +18,7 @@ pub mod pods;
 pub mod progress;
 pub mod rounds;
 pub mod rules;
+pub mod spelling;
 pub mod unread;
 pub mod verification;
 pub mod walk;

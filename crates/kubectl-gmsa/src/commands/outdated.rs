@@ -11,7 +11,7 @@ use crate::shared::{
     credspecs::contents_by_name,
     kinds::Kind,
     names,
-    output::{Filter, Format, Report, Style, first_five},
+    output::{Filter, Format, Report, first_five},
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED, unparsable},
     print, rules,
     walk::workload::is_active,
@@ -72,20 +72,19 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     let (report, restartable) = block_on(async {
         let world = options.from.open(connection).await?;
         let namespace = &world.namespace;
-        ensure!(options.all_namespaces || is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
-        let found = outdated(&world, (!options.all_namespaces).then_some(namespace)).await?;
-        if !options.all_namespaces && found.0.documents == 0 && connection.asked_namespace().is_some() {
+        let scope = if options.all_namespaces { None } else { Some(world.valid_namespace()?) };
+        let (report, restartable) = outdated(&world, scope, &options.filter).await?;
+        if scope.is_some() && report.documents == 0 && connection.asked_namespace().is_some() {
             names::expect(&world, &format!("namespace {namespace}"), "/api/v1/namespaces", namespace).await?;
         }
-        Ok(found)
+        Ok((report, restartable))
     })?;
     match options.output {
         OutputForm::Table => report.print(Format::Table, &options.filter),
         OutputForm::Json => report.print(Format::Json, &options.filter),
         OutputForm::Name => {
-            let (_, outcome) = report.render(Format::Json, &options.filter, Style::PLAIN)?;
             print(restartable.into_iter().map(|target| target + "\n").collect::<String>())?;
-            Ok(outcome)
+            Ok(report.outcome(&options.filter))
         }
     }
 }
@@ -99,9 +98,9 @@ struct Pods {
 }
 
 /// The report on the GMSA pods that have not ended, and the workloads whose outdated pods a restart would replace.
-async fn outdated(world: &World, namespace: Option<&String>) -> anyhow::Result<(Report, Vec<String>)> {
+async fn outdated(world: &World, scope: Option<&str>, filter: &Filter) -> anyhow::Result<(Report, Vec<String>)> {
     let contents = contents_by_name(world.list::<serde_json::Value>(&collection()).await?);
-    let pods = world.pods(namespace.map(String::as_str), false).await?;
+    let pods = world.pods(scope, false).await?;
     let (mut report, mut workloads, mut of_pods) = (Report::default(), BTreeMap::new(), Vec::new());
     for json in pods.iter() {
         let pod = match ClusterPod::read(json) {
@@ -138,7 +137,9 @@ async fn outdated(world: &World, namespace: Option<&String>) -> anyhow::Result<(
     }
     // Findings about workloads come first.
     report.findings.extend(workloads.iter().map(|(workload, pods)| finding(workload, pods)).chain(of_pods));
-    let restartable = workloads.iter().filter(|(workload, pods)| is_restartable(workload, pods));
+    let restartable = workloads
+        .iter()
+        .filter(|(workload, pods)| is_restartable(workload, pods) && filter.keeps(&finding(workload, pods)));
     Ok((report, restartable.map(|(workload, _)| target(workload)).collect()))
 }
 

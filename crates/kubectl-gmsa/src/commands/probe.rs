@@ -171,7 +171,7 @@ impl Probe<'_> {
             let now = World::of(self.cluster.clone());
             let (events, nodes) = tokio::join!(Events::read(&now, Some(&self.namespace)), now.windows_nodes());
             checks.extend(nodes.err().map(|unread| unread.check("Windows nodes")));
-            checks.extend(events.lacking());
+            checks.extend(events.not_read());
         }
         Ok(checks)
     }

@@ -122,20 +122,19 @@ async fn find(world: &World, target: &ObjectRef) -> anyhow::Result<ClusterPod> {
         RefKind::Workload(kind) if kind.starts_runs() => {
             bail!("{target} starts Jobs: name one of them, such as job/NAME")
         }
-        RefKind::Workload(kind) => of_workload(world, &target.to_string(), *kind, name).await,
+        RefKind::Workload(kind) => of_workload(world, *kind, name).await,
         RefKind::Other(_) => {
             bail!("{target} is not a pod or a workload of Kubernetes: name one of its pods, such as pod/NAME")
         }
     }
 }
 
-async fn of_workload(world: &World, named: &str, kind: Kind, name: &str) -> anyhow::Result<ClusterPod> {
-    let namespace = &world.namespace;
-    let workload = WorkloadTree::find(world, namespace, kind, name).await?;
-    let workload = workload.with_context(|| format!("there is no {named} in namespace {namespace}"))?;
+async fn of_workload(world: &World, kind: Kind, name: &str) -> anyhow::Result<ClusterPod> {
+    let workload = WorkloadTree::expect(world, kind, name).await?;
+    let title = workload.title();
     // Running pods first, because only their containers can run commands.
     let pod = workload
         .into_verified_pods()
         .min_by_key(|pod| (pod.object.metadata.deletion_timestamp.is_some(), pod.phase() != "Running"));
-    pod.with_context(|| format!("{named} in namespace {namespace} has no pod"))
+    pod.with_context(|| format!("{title} has no pod"))
 }

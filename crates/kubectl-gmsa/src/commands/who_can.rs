@@ -20,6 +20,7 @@ use crate::shared::{
         Shape,
         grants::{Grant, Grants},
     },
+    spelling::meant,
     world::{ClusterSource, reads::acts},
 };
 use gmsa_cluster::{
@@ -157,8 +158,7 @@ fn absent_in(documents: &[Document], name: &SpecName) -> Option<String> {
     if known().next().is_none() || known().any(|known| known == name.as_str()) {
         return None;
     }
-    let nearest = names::nearest(name.as_str(), known()).map(|nearest| format!(": is {nearest} meant?"));
-    Some(format!("there is no credential spec {name} in the manifests{}", nearest.unwrap_or_default()))
+    Some(format!("there is no credential spec {name} in the manifests{}", meant(name.as_str(), known())))
 }
 
 /// The grants, each with its verbs; none where that is `use` alone.

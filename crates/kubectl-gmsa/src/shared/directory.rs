@@ -21,7 +21,7 @@ use gmsa_directory::{
 };
 use zeroize::Zeroizing;
 
-use super::{input, names};
+use super::{input, spelling::nearest};
 
 /// The environment variable that holds the password.
 const VARIABLE: &str = "GMSA_DIRECTORY_PASSWORD";
@@ -206,7 +206,7 @@ pub async fn typed_account(directory: &mut Directory, name: &str) -> anyhow::Res
     let known = directory.accounts(domain.as_deref()).await.unwrap_or_default();
     // Active Directory compares without case.
     let known: Vec<(String, &str)> = known.iter().map(|of| (of.sam.to_lowercase(), of.sam.as_str())).collect();
-    let nearest = names::nearest(&sam.to_lowercase(), known.iter().map(|(lower, _)| lower.as_str()));
+    let nearest = nearest(&sam.to_lowercase(), known.iter().map(|(lower, _)| lower.as_str()));
     match nearest.and_then(|near| known.iter().find(|(lower, _)| lower == near)) {
         Some((_, sam)) => bail!("{absent}: is {sam} meant?"),
         None => bail!(absent),

@@ -5,7 +5,7 @@ use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{admission::Denial, credspec::is_dns_label};
 use serde_json::Value;
 
-use super::{unread::Read, world::World};
+use super::{spelling::nearest, unread::Read, world::World};
 
 /// Fails if the API server says that the object does not exist, and names the nearest name in its list. `what` describes the object.
 /// Passes without the right to read it.
@@ -63,31 +63,8 @@ pub async fn nearest_spec(world: &World, denials: &[Denial]) -> Option<String> {
 }
 
 /// The most similar name in a list.
-pub async fn nearest_in(world: &World, list: &str, name: &str) -> Option<String> {
+async fn nearest_in(world: &World, list: &str, name: &str) -> Option<String> {
     let known = world.list::<Value>(list).await.unwrap_or_default();
     let known = known.iter().filter_map(|object| object.pointer("/metadata/name")?.as_str());
     nearest(name, known).map(str::to_owned)
-}
-
-/// The most similar name: at most a third of its characters differ.
-pub fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    // Docker's credential specs are files.
-    let name = name.strip_suffix(".json").unwrap_or(name);
-    let distances = known.map(|known| (strsim::osa_distance(known, name), known));
-    distances.filter(|(distance, _)| *distance <= name.len() / 3).min().map(|(_, known)| known)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slip_is_near_and_another_word_is_not() {
-        let nearest = |name| nearest(name, ["webapp1", "webapp2", "sql"].into_iter());
-        assert_eq!(nearest("webap1"), Some("webapp1"));
-        assert_eq!(nearest("wepapp2"), Some("webapp2"));
-        assert_eq!(nearest("sql.json"), Some("sql"));
-        assert_eq!(nearest("sq"), None);
-        assert_eq!(nearest("print"), None);
-    }
 }

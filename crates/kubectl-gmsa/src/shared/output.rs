@@ -213,8 +213,15 @@ impl Report {
         Ok(outcome)
     }
 
+    /// How it ended, by the findings that are not ignored.
+    pub fn outcome(&self, filter: &Filter) -> Outcome {
+        let kept = self.findings.as_slice().iter().filter(|found| filter.keeps(found));
+        Outcome::of(kept, is_incomplete, filter, Outcome::Incomplete)
+    }
+
     /// The report as text, and how it ended. Findings are in the order of files and lines.
     pub fn render(self, format: Format, filter: &Filter, style: Style) -> anyhow::Result<(String, Outcome)> {
+        let outcome = self.outcome(filter);
         let (mut findings, ignored): (Vec<Diagnostic>, Vec<_>) =
             self.findings.into_iter().partition(|found| filter.keeps(found));
         findings.sort_by_cached_key(|found| {
@@ -223,7 +230,6 @@ impl Report {
             (!is_incomplete(found), place, std::cmp::Reverse(found.severity))
         });
         let totals = Totals::of(self.documents, &findings, &ignored);
-        let outcome = Outcome::of(findings.iter(), is_incomplete, filter, Outcome::Incomplete);
         let text = match format {
             Format::Table => table::report(&self.head, &self.places, &folded(&findings), &totals.to_string(), style),
             Format::Json => json::report(outcome, &totals, &self.places, &findings)?,

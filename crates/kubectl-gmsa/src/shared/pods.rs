@@ -2,7 +2,7 @@
 
 use std::{borrow::Borrow, collections::HashMap};
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use k8s_openapi::api::core::v1;
 use serde_json::{Value, value::RawValue};
 
@@ -14,7 +14,7 @@ use super::{
 use crate::shared::rules::{self, FixTarget, Names};
 use gmsa_core::{
     admission::pod::{Pod, Slot},
-    credspec::{Contents, compare::compare, is_dns_label},
+    credspec::{Contents, compare::compare},
     diagnostic::Diagnostic,
 };
 
@@ -45,8 +45,7 @@ impl ClusterPod {
 
     /// Reads the pod with this name in the namespace of the command.
     pub async fn find(world: &World, name: &str) -> anyhow::Result<Self> {
-        let namespace = world.namespace.as_str();
-        ensure!(is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
+        let namespace = world.valid_namespace()?;
         let list = pods_of(Some(namespace));
         let read = world.find(&format!("{list}/{name}")).await;
         let json: Box<RawValue> = names::found(world, read, "pod", &list, name).await?;

@@ -51,11 +51,7 @@ impl Unread {
         }
         let call = error.downcast_ref::<CallError>();
         let remedy = match call {
-            Some(call) if call.code() == Some(403) => {
-                let said = call.status().filter(|_| path.is_empty());
-                let right = said.and_then(|status| Right::of_refusal(&status.message));
-                Remedy::right(&right.unwrap_or_else(|| Right::of_request(verb, path)))
-            }
+            Some(call) if call.code() == Some(403) => Remedy::right(&Right::of_request(verb, path)),
             Some(call) => Remedy::of(call),
             None => Remedy::new(UNREADABLE),
         };
@@ -169,8 +165,13 @@ pub fn remedy_of(error: &anyhow::Error) -> Option<String> {
     }
 }
 
+/// The `skip` line of a check that this error ended: of which request is not known.
 pub fn not_checked(about: &'static str, error: &anyhow::Error) -> Check {
-    Unread::of("read", "", error).check(about)
+    if let Some(known) = error.downcast_ref::<Unread>() {
+        return known.check(about);
+    }
+    let remedy = error.downcast_ref().map_or_else(|| Remedy::new(UNREADABLE), Remedy::of);
+    because(about, &causes::chain(error.as_ref()), remedy)
 }
 
 /// Whether a check names a cause. A check that could not run does not.
@@ -238,7 +239,13 @@ impl Remedy {
     pub fn of(error: &CallError) -> Self {
         match error {
             CallError::Refused { code, .. } => {
-                let details = error.status().and_then(|status| status.details.as_ref());
+                let status = error.status();
+                if let Some(right) =
+                    status.filter(|_| *code == 403).and_then(|status| Right::of_refusal(&status.message))
+                {
+                    return Self::right(&right);
+                }
+                let details = status.and_then(|status| status.details.as_ref());
                 Self::of_code(code.as_u16(), details.is_some_and(|details| details.kind == "namespaces"))
             }
             // The plugin has no budget for answers: the last is for the server.

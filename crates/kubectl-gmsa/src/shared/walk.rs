@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, fmt};
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use gmsa_core::{
     admission::{Denial, SpecFact, Webhook, advice::advise, workload::PodCount},
     credspec::{Contents, SpecName, is_dns_label, is_dns_subdomain},
@@ -17,7 +17,6 @@ use super::{
     admission::{NewPod, Reviewed, labels},
     configured::Configured,
     kinds::{Kind, is_pod},
-    names,
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
     rules::{self, FixTarget},
     unread::{Read, because, is_cause, not_reached},
@@ -101,8 +100,7 @@ impl ObjectRef {
 
     /// The lines of the steps, in their order.
     pub async fn lines(&self, world: &World) -> anyhow::Result<Vec<Check>> {
-        let namespace = world.namespace.as_str();
-        ensure!(is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
+        let namespace = world.valid_namespace()?;
         // In a namespace that is being deleted, no other step matters.
         let ending = ending_namespace(world, namespace).await;
         let mut checks = match (ending, &self.kind) {
@@ -122,8 +120,8 @@ impl ObjectRef {
 async fn workload(world: &World, kind: Kind, name: &str) -> anyhow::Result<Vec<Check>> {
     let namespace = world.namespace.as_str();
     let (workload, events) =
-        tokio::join!(WorkloadTree::find(world, namespace, kind, name), Events::read(world, Some(namespace)));
-    let workload = names::found(world, workload, kind.as_str(), &kind.collection(Some(namespace)), name).await?;
+        tokio::join!(WorkloadTree::expect(world, kind, name), Events::read(world, Some(namespace)));
+    let workload = workload?;
     let parsed = workload.template.pod().context("its pod template cannot be parsed")?;
     if !parsed.uses_gmsa() && parsed.asks_tickets_of().next().is_none() {
         let text = "its pod template does not use GMSA: `kubectl gmsa check` finds a field that is misspelt or in the wrong place";
@@ -142,7 +140,7 @@ async fn workload(world: &World, kind: Kind, name: &str) -> anyhow::Result<Vec<C
     let (created, worst) = worst::walked(&workload, &nodes, &events);
     // Without the right to read events the cause may be missing.
     let is_broken = is_cause(&created) || worst.iter().flat_map(|(_, steps)| steps).any(is_cause);
-    checks.extend(events.lacking().filter(|_| is_broken));
+    checks.extend(events.not_read().filter(|_| is_broken));
     if is_cause(&created) {
         // Only if both steps were checked.
         let is_admitted = [TEMPLATE, PERMISSION]
@@ -194,7 +192,7 @@ async fn pod(world: &World, name: &str) -> anyhow::Result<Vec<Check>> {
     let pods = [&pod];
     let (events, nodes) = tokio::join!(Events::read(world, Some(namespace)), Nodes::read(world, &pods, false));
     let steps = Seen { pod: &pod, target, nodes: &nodes, events: &events }.steps();
-    checks.extend(events.lacking().filter(|_| steps.iter().any(is_cause)));
+    checks.extend(events.not_read().filter(|_| steps.iter().any(is_cause)));
     Ok(with_steps(world, &pod, target, steps, checks).await)
 }
 
@@ -242,7 +240,7 @@ async fn contents(world: &World, of: &ClusterPod) -> Check {
             SpecFact::Missing | SpecFact::Unusable => {}
         }
     }
-    let unread = unread.as_ref().and_then(|denial| world.lacking(denial, ""));
+    let unread = unread.as_ref().and_then(|denial| world.unread_fact(denial, ""));
     let (rule, text, fix) = match (ContentsState::of(pod, &contents), unread) {
         (ContentsState::Unmatched, Some((cause, remedy))) => return because(ADMISSION, cause, remedy),
         (ContentsState::UpToDate, _) => {
@@ -290,8 +288,8 @@ async fn unreviewed_template(world: &World, workload: &WorkloadTree) -> Option<C
 
 /// The finding that no webhook reviewed the pod, because there is none or its namespace is left out.
 pub async fn unreviewed(world: &World, pod: &ClusterPod) -> Read<Option<Diagnostic>> {
-    let lacked = tickets::lacked(&pod.admission);
-    let (lacks, what) = if let Some(verb) = lacked {
+    let missing = tickets::missing_product(&pod.admission);
+    let (lacks, what) = if let Some(verb) = missing {
         (&*format!("the pod asks for {} and has no sidecar for that", verb.product().of_a_pod), "the sidecar")
     } else if ContentsState::of::<Contents>(&pod.admission, &HashMap::new()) == ContentsState::WithoutContents {
         ("the pod names a credential spec and carries no contents", "contents")
@@ -316,7 +314,7 @@ pub async fn unreviewed(world: &World, pod: &ClusterPod) -> Read<Option<Diagnost
         let text = format!("{lacks}: {name} does not review pods in {namespace}");
         return Ok(Some(Diagnostic::new(&rules::NAMESPACES_EXCLUDED, text).with_severity(Severity::Error)));
     }
-    if lacked.is_some() {
+    if missing.is_some() {
         // Without it, `tickets::not_injected` does not see that the webhook is installed without tickets.
         replica(world).await?;
     }

@@ -21,6 +21,16 @@ pub fn no_namespace(found: Option<&Namespace>) -> Option<&'static str> {
     }
 }
 
+/// Why nothing of a Service can run, because of its namespace, and what to do before an installation. `part` is what the Service is of.
+pub fn without_namespace(
+    part: &str,
+    service: &ServiceReference,
+    found: Option<&Namespace>,
+) -> Option<(String, &'static str)> {
+    let text = format!("namespace {}, in which the {part} was, {}", service.namespace, no_namespace(found)?);
+    Some((text, if found.is_some() { "Wait until it is gone. " } else { "" }))
+}
+
 /// The pod webhooks that AKS does not manage, or all if AKS manages all of them.
 pub fn reviewing(webhooks: &[Configured]) -> Vec<&Configured> {
     let (of_aks, ours): (Vec<_>, Vec<_>) =
@@ -63,6 +73,13 @@ pub async fn endpoints(world: &World, service: &ServiceReference) -> Read<Vec<En
     Ok(slices.into_iter().flat_map(|slice| slice.endpoints).collect())
 }
 
+/// The text that the broker's Service has no ready endpoint, if so.
+pub async fn broker_unready(world: &World, service: &ServiceReference) -> Read<Option<String>> {
+    let ServiceReference { namespace, name, .. } = service;
+    let is_ready = endpoints(world, service).await?.iter().any(is_ready);
+    Ok((!is_ready).then(|| format!("the Service {namespace}/{name} of the broker has no ready endpoint")))
+}
+
 /// A pod behind a Service; `None` without an endpoint. If none is ready, an unready one may show why.
 pub async fn pod_behind(world: &World, service: &ServiceReference) -> Read<Option<Pod>> {
     let endpoints = endpoints(world, service).await?;
@@ -94,7 +111,7 @@ pub fn argument<'p>(pod: &'p Pod, name: &'p str) -> Option<&'p str> {
 }
 
 /// Whether this replica of the webhook is installed without tickets.
-pub fn lacks_tickets(replica: &Pod) -> bool {
+pub fn is_without_tickets(replica: &Pod) -> bool {
     argument(replica, "tickets-broker").is_none()
 }
 

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use clap::Args;
 use gmsa_cluster::{
     apiserver::CallError,
@@ -21,7 +21,7 @@ use gmsa_cluster::{
     probe::{self, DryRun},
     resolver::Resolver,
 };
-use gmsa_core::admission::Webhook;
+use gmsa_core::{admission::Webhook, credspec::is_dns_label};
 use k8s_openapi::{api::core::v1::Node, jiff::Timestamp};
 use serde::{
     Serialize,
@@ -140,6 +140,13 @@ impl World {
     /// The same source, of which nothing has been read yet.
     pub fn again(&self) -> Self {
         Self::new(self.seen.base.clone(), self.namespace.clone())
+    }
+
+    /// The namespace of the command, if it can be the name of one.
+    pub fn valid_namespace(&self) -> anyhow::Result<&str> {
+        let namespace = self.namespace.as_str();
+        ensure!(is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
+        Ok(namespace)
     }
 
     fn new(base: Base, namespace: String) -> Self {

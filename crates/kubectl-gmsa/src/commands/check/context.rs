@@ -40,6 +40,8 @@ use gmsa_core::{
 /// The world that pods are checked in, and what of it could not be read.
 pub(super) struct CheckContext {
     pub world: World,
+    /// The labels of the namespaces among the manifests. Those of the cluster take precedence.
+    namespaces: BTreeMap<String, Labels>,
     /// The first file that could not be read, which may hold more.
     unread_file: Option<String>,
     /// Failed reads, by cause. They do not affect the decisions about credential specs.
@@ -50,8 +52,6 @@ pub(super) struct CheckContext {
 fn referred(documents: &[Document], namespace: &str) -> BTreeMap<String, Value> {
     let placed = |document: &Document| {
         let list = |namespace: &str| match (document.group(), &*document.kind) {
-            // No path of the API: the labels of a namespace in the cluster take precedence.
-            ("", "Namespace") => Some("namespaces".to_owned()),
             ("", "ServiceAccount") => Some(format!("/api/v1/namespaces/{namespace}/serviceaccounts")),
             ("node.k8s.io", "RuntimeClass") => Some("/apis/node.k8s.io/v1/runtimeclasses".to_owned()),
             (GROUP, KIND) => Some(collection()),
@@ -92,7 +92,11 @@ impl CheckContext {
         let mut problems = problems.as_slice().iter().filter(|found| *found.rule == rules::UNREADABLE);
         let unread_file = problems.find_map(|found| Some(found.location.as_ref()?.file.to_string()));
         world.files = Rc::new(referred(facts_of, &world.namespace));
-        Self { world, unread_file, unread: RefCell::default() }
+        let namespaces = facts_of.iter().filter(|found| (found.group(), &*found.kind) == ("", "Namespace"));
+        let labelled = namespaces.map(Document::value).filter_map(|found| {
+            Some((found.pointer("/metadata/name")?.as_str()?.to_owned(), admission::labels(&found)))
+        });
+        Self { world, namespaces: labelled.collect(), unread_file, unread: RefCell::default() }
     }
 
     /// An unreadable file that may contain the missing credential spec.
@@ -112,7 +116,7 @@ impl CheckContext {
         let (Ok(webhooks), Ok(found)) = (webhooks, found) else {
             return Reviewed { is_unsure: true, ..Reviewed::ASSUMED };
         };
-        let in_files = || self.world.files.get(&format!("namespaces/{namespace}")).map(admission::labels);
+        let in_files = || self.namespaces.get(namespace).cloned();
         let labels = found.map(|found| found.metadata.labels.unwrap_or_default()).or_else(in_files);
         let mut labels = labels.unwrap_or_default();
         // The API server sets this label.

@@ -58,7 +58,7 @@ impl Decided<'_> {
         }
         let nearest = names::nearest_spec(&context.world, slice::from_ref(denial)).await;
         let names = Names { slot, nearest: nearest.as_deref(), ..Names::of_denied(denial, pod, namespace) };
-        let fix = match context.world.lacking(denial, namespace) {
+        let fix = match context.world.unread_fact(denial, namespace) {
             Some((_, remedy)) => remedy.text,
             None => rules::fix(rule, &names).and_then(Fix::in_manifest).unwrap_or_else(|| rule.remedy.to_owned()),
         };

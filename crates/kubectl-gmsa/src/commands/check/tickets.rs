@@ -22,8 +22,8 @@ use crate::shared::{
     names,
     output::{Report, ReportRow},
     rules::{self, instead_of},
-    walk::tickets::{lacked, of_lacked},
-    webhook::lacks_tickets,
+    walk::tickets::{missing_product, of_missing},
+    webhook::is_without_tickets,
     world::is_about_use,
 };
 
@@ -83,11 +83,11 @@ impl TicketName<'_> {
 /// Reports the credential specs that the pod asks for tickets of, and a sidecar that was written by hand.
 pub(super) async fn check(decided: &Decided<'_>, mut all: Vec<TicketName<'_>>, report: &mut Report) {
     let Decided { checked, pod, context, reviewed, placeholders, .. } = decided;
-    if let Some(verb) = lacked(pod) {
-        let is_off = context.replica_is(lacks_tickets).await;
+    if let Some(verb) = missing_product(pod) {
+        let is_off = context.replica_is(is_without_tickets).await;
         if is_off || checked.exists() {
             all.clear();
-            report.findings.push(checked.placed(&annotation(verb.product().annotation), of_lacked(verb, is_off)));
+            report.findings.push(checked.placed(&annotation(verb.product().annotation), of_missing(verb, is_off)));
         }
     }
     all.retain(|asked| !placeholders.explain(&asked.at));

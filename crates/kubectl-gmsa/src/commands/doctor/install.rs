@@ -21,7 +21,7 @@ use crate::shared::{
         nodes::Nodes,
         workload::{Idle, WorkloadTree},
     },
-    webhook::{broker, no_namespace, replica},
+    webhook::{broker, replica, without_namespace},
     world::World,
 };
 use gmsa_cluster::{kubernetes_version::is_at_least, resolver::live::collection};
@@ -92,9 +92,9 @@ impl OwnDeployment {
         self.workload.iter().flatten().any(|workload| workload.wanted() == (0, Idle::Scaled))
     }
 
-    /// Why nothing can run in its namespace.
-    pub(super) fn no_namespace(&self) -> Option<&'static str> {
-        no_namespace(self.namespace.as_ref().ok()?.as_ref())
+    /// Why nothing can run in its namespace, as far as is known.
+    pub(super) fn without_namespace(&self, part: &str, service: &ServiceReference) -> Option<(String, &'static str)> {
+        without_namespace(part, service, self.namespace.as_ref().ok()?.as_ref())
     }
 }
 
@@ -131,7 +131,7 @@ pub(super) async fn unread_nodes(world: &World, nodes: &Nodes) -> Option<Unread>
 pub(super) async fn is_webhook_away(world: &World) -> bool {
     for service in services(world).await.unwrap_or_default() {
         let own = OwnDeployment::read(world, service).await;
-        if own.is_scaled_to_zero() || own.no_namespace().is_some() {
+        if own.is_scaled_to_zero() || own.without_namespace("webhook", service).is_some() {
             return true;
         }
     }

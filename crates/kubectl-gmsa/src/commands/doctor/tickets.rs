@@ -36,8 +36,8 @@ use crate::shared::{
     pods::ClusterPod,
     rules,
     unread::{Read, Unread},
-    walk::{tickets::lacked, workload::ClusterWorkload, worst},
-    webhook::{argument, broker, endpoints, image, is_ready, metrics, pod_behind, release, replica},
+    walk::{tickets::missing_product, workload::ClusterWorkload, worst},
+    webhook::{argument, broker, broker_unready, endpoints, image, metrics, pod_behind, release, replica},
     world::{CA_VOLUME, World},
 };
 
@@ -80,12 +80,10 @@ pub(super) async fn check(world: &World, asked: &DoctorInput) -> Read<Vec<Check>
         }
     }
     if let Some(broker) = broker.filter(|_| checks.iter().all(|check| check.result.is_ok())) {
-        let ServiceReference { namespace, name, .. } = &broker;
-        checks.push(if endpoints(world, &broker).await.iter().flatten().any(is_ready) {
-            Check::pass(TICKETS, "pods get a sidecar of the broker's release")
-        } else {
-            let text = format!("the Service {namespace}/{name} of the broker has no ready endpoint");
-            Check::breach(TICKETS, &rules::BROKER_UNREACHABLE, text)
+        checks.push(match broker_unready(world, &broker).await {
+            Ok(None) => Check::pass(TICKETS, "pods get a sidecar of the broker's release"),
+            Ok(Some(text)) => Check::breach(TICKETS, &rules::BROKER_UNREACHABLE, text),
+            Err(unread) => unread.check(TICKETS),
         });
     }
     Ok(checks)
@@ -134,13 +132,12 @@ async fn of_broker(
         let fix = "Upgrade the cluster, or set `tickets.enabled=false` in the chart of the webhook.";
         checks.push(Check::found(TICKETS, Diagnostic::new(&rules::KUBERNETES_VERSION, text).with_fix(fix)));
     }
-    if let Some(state) = own.no_namespace() {
-        let text = format!("namespace {}, in which the broker was, {state}", broker.namespace);
+    if let Some((text, _)) = own.without_namespace("broker", broker) {
         checks.push(Check::breach(TICKETS, &rules::BROKER_UNREACHABLE, text));
     } else if let Ok(Some(workload)) = &own.workload
         && let Some(found) = worst::absence(workload, &own.nodes, &own.events)
     {
-        checks.extend(own.events.lacking());
+        checks.extend(own.events.not_read());
         checks.push(Check::found(TICKETS, Diagnostic { object: workload.title(), ..found }));
     }
     unread.extend([version.err(), endpoints.err(), replica.as_ref().err().cloned()].into_iter().flatten());
@@ -208,7 +205,7 @@ fn trust(authorities: Option<&ConfigMap>, metrics: Option<&str>, now: Timestamp)
 /// The pods that ask for tickets and have no sidecar.
 fn without_sidecar(pods: &[Box<RawValue>]) -> Option<String> {
     let pods = pods.iter().filter_map(|json| ClusterPod::read(json).ok());
-    let pods = pods.filter(|pod| lacked(&pod.admission).is_some() && !pod.has_ended()).map(|pod| {
+    let pods = pods.filter(|pod| missing_product(&pod.admission).is_some() && !pod.has_ended()).map(|pod| {
         let (namespace, name) = pod.place();
         format!("{namespace}/{name}")
     });

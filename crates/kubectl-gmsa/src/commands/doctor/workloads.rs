@@ -46,7 +46,7 @@ pub(super) async fn check(world: &World, asked: &DoctorInput) -> Read<Vec<Check>
         let result = result.map_err(|found| Diagnostic { object: kinds, ..found });
         checks.push(Check { about, result });
     }
-    checks.extend(events.lacking());
+    checks.extend(events.not_read());
     checks.extend(other_namespaces(WORKLOADS, narrowed.as_ref()));
     let have_pods = workloads.iter().any(|workload| workload.pods().next().is_some());
     let unread_nodes = unread_nodes(world, &nodes).await;
@@ -98,9 +98,8 @@ pub(super) async fn of_webhook(world: &World) -> Read<Vec<Check>> {
     let mut checks = Vec::new();
     for service in services(world).await? {
         let own = OwnDeployment::read(world, service).await;
-        if let Some(state) = own.no_namespace() {
-            let wait = if matches!(own.namespace, Ok(Some(_))) { "Wait until it is gone. " } else { "" };
-            checks.push(gone(service, state, wait, webhooks));
+        if let Some((text, wait)) = own.without_namespace("webhook", service) {
+            checks.push(gone(service, &text, wait, webhooks));
             continue;
         }
         let workload = match &own.workload {
@@ -114,7 +113,7 @@ pub(super) async fn of_webhook(world: &World) -> Read<Vec<Check>> {
         if own.is_scaled_to_zero() {
             checks.push(scaled_to_zero(workload, webhooks));
         } else if let Some(found) = worst::cause(workload, &own.nodes, &own.events) {
-            checks.extend(own.events.lacking());
+            checks.extend(own.events.not_read());
             checks.push(Check::found(WEBHOOK, Diagnostic { object: workload.title(), ..found }));
         } else if let Some(unread) = unread_nodes(world, &own.nodes).await {
             checks.push(unread.check(WEBHOOK));
@@ -145,11 +144,9 @@ fn scaled_to_zero(workload: &WorkloadTree, webhooks: &[Configured]) -> Check {
 }
 
 /// The line for a deleted (or ending) namespace whose configurations remain, because they are cluster-scoped.
-fn gone(service: &ServiceReference, state: &str, wait: &str, webhooks: &[Configured]) -> Check {
+fn gone(service: &ServiceReference, text: &str, wait: &str, webhooks: &[Configured]) -> Check {
     let ServiceReference { namespace, name, .. } = service;
-    let refused = refused(namespace, webhooks);
-    let text = format!("namespace {namespace}, in which the webhook was, {state}: {refused}");
-    let found = Diagnostic::new(&rules::WEBHOOK_GONE, text);
+    let found = Diagnostic::new(&rules::WEBHOOK_GONE, format!("{text}: {}", refused(namespace, webhooks)));
     let is_of_service = |found: &&Configured| {
         let called = found.webhook.client_config.service.as_ref();
         called.is_some_and(|called| (&called.namespace, &called.name) == (namespace, name))

@@ -10,7 +10,7 @@ use http::{HeaderValue, Uri};
 use kube::config::{AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, NamedCluster, NamedContext};
 
 use super::{Connection, reason};
-use crate::shared::names;
+use crate::shared::spelling::meant;
 use gmsa_cluster::apiserver::proxy;
 
 impl Connection {
@@ -118,9 +118,8 @@ impl Connection {
 /// The entry with this name. Otherwise, the error has the nearest name.
 fn entry<'e, E>(kind: &str, name: &str, entries: &'e [E], name_of: fn(&E) -> &String) -> anyhow::Result<&'e E> {
     entries.iter().find(|known| name_of(known) == name).ok_or_else(|| {
-        let nearest = names::nearest(name, entries.iter().map(|known| name_of(known).as_str()));
-        let nearest = nearest.map(|nearest| format!(": is {nearest} meant?")).unwrap_or_default();
-        anyhow!("there is no {kind} {name:?} in the kubeconfig{nearest}")
+        let meant = meant(name, entries.iter().map(|known| name_of(known).as_str()));
+        anyhow!("there is no {kind} {name:?} in the kubeconfig{meant}")
     })
 }
 

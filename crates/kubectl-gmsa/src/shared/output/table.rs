@@ -22,6 +22,7 @@ pub struct Style {
 }
 
 impl Style {
+    #[cfg(test)]
     pub const PLAIN: Self = Self { colour: false };
 
     /// Colour if standard output is a terminal, unless `NO_COLOR` is set. A Windows console has to be switched to colour; if that fails,

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use super::{ADMISSION, workload::ClusterWorkload};
 use crate::shared::{
     kinds::{Kind, PODS, controller_of},
-    names,
+    spelling::nearest,
     unread::{Read, Unread},
     world::{Owned, World, pods_of},
 };
@@ -39,7 +39,7 @@ pub(super) async fn lines(world: &World, typed: &str, name: &str) -> anyhow::Res
     }
     let words: Vec<String> =
         PODS.map(str::to_owned).into_iter().chain(Kind::ALL.into_iter().flat_map(Kind::words)).collect();
-    match (names::nearest(typed, words.iter().map(String::as_str)), unread) {
+    match (nearest(typed, words.iter().map(String::as_str)), unread) {
         (Some(nearest), _) => bail!("{typed:?} is not a kind with pods: is {nearest}/{name} meant?"),
         (None, Some(unread)) => Err(unread.into()),
         (None, None) => bail!(

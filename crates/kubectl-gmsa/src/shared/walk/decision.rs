@@ -35,7 +35,7 @@ pub async fn checks(world: &World, pod: &NewPod, target: FixTarget<'_>) -> anyho
     let nearest = names::nearest_spec(world, &denials).await;
     let account = parsed.service_account();
     let line = |denial: &Denial, about| {
-        if let Some((cause, remedy)) = world.lacking(denial, namespace) {
+        if let Some((cause, remedy)) = world.unread_fact(denial, namespace) {
             return because(about, cause, remedy);
         }
         let text = match denial {
@@ -126,7 +126,7 @@ pub async fn missing_account(world: &World, namespace: &str, account: &str) -> R
     let text = format!("there is no service account {account:?} in namespace {namespace:?}{end}");
     let names = Names { namespace: Some(namespace), service_account: Some(account), ..Names::default() };
     let found = || rules::found(&rules::SERVICE_ACCOUNT_MISSING, text, &names).with_severity(severity);
-    Ok(world.lacks_account(namespace, account).await?.then(found))
+    Ok(world.is_account_missing(namespace, account).await?.then(found))
 }
 
 /// The finding that the runtime class of this name does not exist.

@@ -103,7 +103,7 @@ impl Events {
     }
 
     /// The line for unreadable events, which may contain the cause.
-    pub fn lacking(&self) -> Option<Check> {
+    pub fn not_read(&self) -> Option<Check> {
         self.unread.as_ref().map(|unread| unread.check("events"))
     }
 

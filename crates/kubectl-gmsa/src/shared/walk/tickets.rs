@@ -31,7 +31,7 @@ use crate::shared::{
     pods::ClusterPod,
     rules::{self, AgentFailure, FixTarget, Names, Phase},
     unread::{Read, Remedy, because, is_cause},
-    webhook::{argument, broker, endpoints, is_ready, lacks_tickets, no_namespace, replica},
+    webhook::{argument, broker, broker_unready, is_without_tickets, replica, without_namespace},
     world::World,
 };
 
@@ -58,12 +58,12 @@ pub async fn read_logs(world: &World) {
 }
 
 /// The product that a pod asks for by its annotation without having the sidecar: no webhook has injected it.
-pub fn lacked(pod: &Pod) -> Option<Verb> {
+pub fn missing_product(pod: &Pod) -> Option<Verb> {
     pod.asks().map(|(verb, _)| verb).find(|verb| pod.tokens().all(|(of, _)| of != *verb))
 }
 
 /// The finding that a pod lacks this, where the webhook is installed without tickets or is not.
-pub fn of_lacked(verb: Verb, is_off: bool) -> Diagnostic {
+pub fn of_missing(verb: Verb, is_off: bool) -> Diagnostic {
     let what = verb.product().of_a_pod;
     if is_off {
         let text = format!("the pod asks for {what}, and the webhook is installed without tickets");
@@ -75,10 +75,10 @@ pub fn of_lacked(verb: Verb, is_off: bool) -> Diagnostic {
 
 /// The finding that a pod in the cluster lacks what it asks for.
 pub async fn not_injected(world: &World, pod: &ClusterPod) -> Option<Diagnostic> {
-    let verb = lacked(&pod.admission)?;
+    let verb = missing_product(&pod.admission)?;
     // `why` has a line for a failed read (`unreviewed`).
-    let is_off = replica(world).await.ok().flatten().is_some_and(|pod| lacks_tickets(&pod));
-    let found = of_lacked(verb, is_off);
+    let is_off = replica(world).await.ok().flatten().is_some_and(|pod| is_without_tickets(&pod));
+    let found = of_missing(verb, is_off);
     let fix = pod.created_again().filter(|_| !is_off);
     Some(found.fixed(fix).with_severity(Severity::Error))
 }
@@ -223,18 +223,13 @@ impl<'p> TicketPod<'p> {
         let ServiceReference { name, namespace, .. } = &service;
         let read: Read<Option<Namespace>> = world.find(&format!("/api/v1/namespaces/{namespace}")).await;
         if let Ok(found) = read
-            && let Some(state) = no_namespace(found.as_ref())
+            && let Some((text, wait)) = without_namespace("broker", &service, found.as_ref())
         {
-            let wait = if found.is_some() { "Wait until it is gone. " } else { "" };
             let fix = format!("{wait}Install it again: `helm install {name} CHART -n {namespace} --create-namespace`.");
-            let text = format!("namespace {namespace}, in which the broker was, {state}");
             return Some(Diagnostic::new(&rules::BROKER_UNREACHABLE, text).with_fix(fix));
         }
         // After a failed read, what the agent logged is the cause.
-        if endpoints(world, &service).await.ok()?.iter().any(is_ready) {
-            return None;
-        }
-        let text = format!("the Service {namespace}/{name} of the broker has no ready endpoint");
+        let text = broker_unready(world, &service).await.ok()??;
         // The chart gives the Deployment the name of the Service.
         let workload = Box::pin(WorkloadTree::find(world, namespace, Kind::Deployment, name));
         let (workload, events) = tokio::join!(workload, Events::read(world, Some(namespace)));

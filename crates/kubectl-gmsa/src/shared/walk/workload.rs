@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 use crate::shared::{
     admission::{NewPod, Part},
     kinds::{Kind, controller_of},
+    names,
     pods::ClusterPod,
     rules::FixTarget,
     unread::{Read, Unread},
@@ -44,7 +45,7 @@ impl Maker {
     }
 
     /// Whether pods are missing: not created yet, or refused.
-    pub fn lacks(&self) -> bool {
+    pub fn has_too_few_pods(&self) -> bool {
         let (wanted, _) = self.object.wanted();
         wanted > 0 && (self.failure().is_some() || self.pods.iter().filter(|pod| is_active(pod)).count() < wanted)
     }
@@ -112,6 +113,13 @@ impl WorkloadTree {
         Ok(workloads.into_iter().find(|workload| workload.kind == kind && workload.name == name))
     }
 
+    /// Reads a workload in the namespace of the command; the error says which other one may be meant.
+    pub async fn expect(world: &World, kind: Kind, name: &str) -> anyhow::Result<Self> {
+        let namespace = world.valid_namespace()?;
+        let read = Self::find(world, namespace, kind, name).await;
+        names::found(world, read, kind.as_str(), &kind.collection(Some(namespace)), name).await
+    }
+
     /// The text for an unparsable template, whose credential specs are unknown.
     pub fn unparsed(&self) -> Option<String> {
         self.template.pod().is_none().then(|| format!("the pod template of {} cannot be parsed", self.title()))
@@ -157,11 +165,11 @@ impl WorkloadTree {
     }
 
     /// Whether pods are missing now.
-    pub fn lacks(&self) -> bool {
+    pub fn has_too_few_pods(&self) -> bool {
         let (wanted, _) = self.wanted();
         // Where there are revisions, the newest decides: a rollout may have fewer pods for a while.
         let is_short = !self.kind.has_revisions() && self.has() < wanted;
-        wanted > 0 && (is_short || self.makers.last().is_some_and(Maker::lacks))
+        wanted > 0 && (is_short || self.makers.last().is_some_and(Maker::has_too_few_pods))
     }
 }
 

@@ -29,7 +29,7 @@ pub type Walked<'w> = (&'w ClusterPod, Vec<Check>);
 /// with the fewest steps, then by name. Failed pods count only if pods are missing.
 pub fn walked<'w>(workload: &'w WorkloadTree, nodes: &Nodes, events: &Events) -> (Check, Option<Walked<'w>>) {
     let counts: [fn(&ClusterPod) -> bool; 2] = [is_active, |pod| pod.phase() == "Failed"];
-    let worst = counts.into_iter().take(1 + usize::from(workload.lacks())).find_map(|counts| {
+    let worst = counts.into_iter().take(1 + usize::from(workload.has_too_few_pods())).find_map(|counts| {
         // Pods of older templates are being replaced.
         let maker = workload.makers.iter().rev().find(|maker| maker.pods.iter().any(counts))?;
         let walked = maker.pods.iter().filter(|pod| counts(pod)).map(|pod| {
@@ -76,7 +76,7 @@ fn created(workload: &WorkloadTree, is_broken: bool, nodes: &Nodes, events: &Eve
     }
     let count = format!("{} of {wanted} pods", workload.has());
     let mut why = complaint.map(|message| missing(workload, format!("{count}, and its controller reports: {message}")));
-    if workload.lacks() {
+    if workload.has_too_few_pods() {
         if let Some(message) = refused(workload, events) {
             return Check::found(ADMISSION, refusal(workload, &count, message));
         }
@@ -142,7 +142,7 @@ fn missing(workload: &WorkloadTree, text: String) -> Diagnostic {
 /// The message with which pods are refused: from the newest event since the last created pod, or from a condition, which keeps the
 /// first message.
 fn refused<'w>(workload: &'w WorkloadTree, events: &'w Events) -> Option<&'w str> {
-    let maker = workload.makers.last().filter(|maker| maker.lacks())?;
+    let maker = workload.makers.last().filter(|maker| maker.has_too_few_pods())?;
     let newest = |reason| events.newest(maker.uid(), |event| event.reason == reason);
     let pods = maker.pods.iter().filter_map(|pod| Some(pod.object.metadata.creation_timestamp.as_ref()?.0));
     let last = pods.chain(newest("SuccessfulCreate").and_then(|event| event.at)).max();

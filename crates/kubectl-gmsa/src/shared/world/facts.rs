@@ -119,7 +119,7 @@ impl World {
     }
 
     /// The cause and the remedy if a fact for the decision could not be read. `None` for other denials.
-    pub fn lacking<'d>(&self, denial: &'d Denial, namespace: &str) -> Option<(&'d str, Remedy)> {
+    pub fn unread_fact<'d>(&self, denial: &'d Denial, namespace: &str) -> Option<(&'d str, Remedy)> {
         let (cause, remedy) = Remedy::of_denial(denial, namespace)?;
         Some((cause, if matches!(self.seen.base, Base::Bundle(_)) { Remedy::new(OTHER_BUNDLE) } else { remedy }))
     }
@@ -180,7 +180,7 @@ impl World {
     }
 
     /// Whether a service account is missing; among manifests only if they hold others of its namespace. Every namespace has `default`.
-    pub async fn lacks_account(&self, namespace: &str, name: &str) -> Read<bool> {
+    pub async fn is_account_missing(&self, namespace: &str, name: &str) -> Read<bool> {
         if name == "default" || !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
             return Ok(false);
         }
