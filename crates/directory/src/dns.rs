@@ -324,8 +324,13 @@ mod tests {
     /// A pause in which each of both questions would wait alone: they are asked at once.
     #[tokio::test(start_paused = true)]
     async fn both_kinds_of_address_are_asked_for_at_once() {
-        let silent = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-        let _unread = tokio::net::TcpListener::bind(silent.local_addr().unwrap()).await.unwrap();
+        let (silent, _unread) = loop {
+            let silent = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+            // Another program may have the port for TCP.
+            if let Ok(unread) = tokio::net::TcpListener::bind(silent.local_addr().unwrap()).await {
+                break (silent, unread);
+            }
+        };
         let servers = vec![silent.local_addr().unwrap()];
         let asked = tokio::time::Instant::now();
         let found = NameServers { servers: servers.clone() }.addresses("dc1.contoso.com").await;
