@@ -28,14 +28,15 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 mod client;
 mod error;
+mod kind;
 mod limits;
 pub mod list;
 pub mod proxy;
 
 pub use client::HTTP2_WINDOW;
 use client::Http;
-pub use error::{CallError, ConnectError, Limit};
-pub use limits::CallKind;
+pub use error::{CallError, ConnectError};
+pub use kind::{CallKind, Limit};
 use limits::CallLimits;
 use list::OBJECTS;
 

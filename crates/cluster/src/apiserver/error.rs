@@ -12,29 +12,7 @@ use hyper_util::client::legacy::Error as ClientError;
 use kube::core::Status;
 use tower::BoxError;
 
-use super::limits::CallKind;
-
-/// A limit on calls in flight: on all of a kind, or on those for one caller, which is a service account, or an address that sends tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limit {
-    pub kind: CallKind,
-    pub is_of_caller: bool,
-}
-
-impl Limit {
-    fn calls(self) -> usize {
-        if self.is_of_caller { self.kind.share() } else { self.kind.limit() }
-    }
-
-    fn whose(self) -> &'static str {
-        match (self.kind, self.is_of_caller) {
-            (CallKind::TokenReview, true) => " for this address",
-            (_, true) => " for this service account",
-            (CallKind::Advice, false) => " for warnings",
-            (_, false) => "",
-        }
-    }
-}
+use super::kind::{CallKind, Limit};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {

@@ -62,6 +62,7 @@ impl Manifest {
         let [api_version, name, generate_name] = ["/apiVersion", "/metadata/name", "/metadata/generateName"].map(text);
         Some(Self { keys, api_version, name, generate_name, credspec })
     }
+
     /// The object's name. Not validated; empty if unset.
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or_default()

@@ -16,7 +16,7 @@ use futures::future::{LocalBoxFuture, join_all};
 use super::{
     api_server, call, configuration, crd,
     install::{DoctorInput, is_webhook_away},
-    nodes, service, specs_and_pods, tickets, workloads,
+    nodes, replica, service, specs_and_pods, tickets, workloads,
 };
 use crate::shared::{
     unread::{Read, not_reached},
@@ -66,7 +66,7 @@ pub(super) static LINTS: [Lint; 13] = [
         run: |world, _| Box::pin(call::checks(world)),
     },
     Lint {
-        about: service::SERVICE,
+        about: replica::SERVICE,
         what: "the endpoints, and of one replica its certificate, permissions and Secrets",
         reads: &[
             reads::WEBHOOKS,
@@ -137,7 +137,7 @@ pub(super) static LINTS: [Lint; 13] = [
 ];
 
 /// The lints of the path from the API server to the pods of the webhook. If it does not run, their failures follow from that.
-const ON_THE_WAY: [&str; 3] = [configuration::CONFIGURATION, call::CALLS, service::SERVICE];
+const ON_THE_WAY: [&str; 3] = [configuration::CONFIGURATION, call::CALLS, replica::SERVICE];
 
 /// The lines of all lints. A lint without what it cannot do without has one, with the missing right.
 pub(super) async fn lines(world: &World, asked: &DoctorInput) -> Vec<Check> {

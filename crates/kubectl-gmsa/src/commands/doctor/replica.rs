@@ -8,7 +8,7 @@ use futures::future::join_all;
 use k8s_openapi::api::{authorization::v1::ResourceAttributes, core::v1::Pod};
 use serde_json::{Value, json};
 
-use super::{certificate, service::SERVICE};
+use super::certificate;
 use crate::shared::{
     installer::Installer,
     output::first_five,
@@ -23,6 +23,7 @@ use gmsa_core::{
     diagnostic::{Check, Diagnostic, Severity},
 };
 
+pub(super) const SERVICE: &str = "service";
 const PERMISSIONS: &str = "permissions";
 const SECRET: &str = "secret";
 

@@ -7,7 +7,7 @@ use k8s_openapi::api::{admissionregistration::v1::ServiceReference, discovery::v
 
 use super::{
     install::{broker_of, services},
-    replica,
+    replica::{self, SERVICE},
 };
 use crate::shared::{
     installer::Installer,
@@ -19,8 +19,6 @@ use crate::shared::{
     world::World,
 };
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
-
-pub(super) const SERVICE: &str = "service";
 
 /// The checks of each Service of a webhook, and of the broker's.
 pub(super) async fn checks(world: &World) -> Read<Vec<Check>> {
