@@ -15,7 +15,7 @@ use crate::shared::{
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED, unparsable},
     print, rules,
     walk::workload::is_active,
-    world::{ClusterSource, World},
+    world::{ClusterSource, World, pods_of},
 };
 use anyhow::ensure;
 use clap::{Args, ValueEnum};
@@ -24,6 +24,7 @@ use gmsa_core::{
     credspec::{is_dns_label, is_dns_subdomain},
     diagnostic::Diagnostic,
 };
+use serde_json::value::RawValue;
 
 mod owner;
 
@@ -100,23 +101,22 @@ struct Pods {
 /// The report on the GMSA pods that have not ended, and the workloads whose outdated pods a restart would replace.
 async fn outdated(world: &World, scope: Option<&str>, filter: &Filter) -> anyhow::Result<(Report, Vec<String>)> {
     let contents = contents_by_name(world.list::<serde_json::Value>(&collection()).await?);
-    let pods = world.pods(scope, false).await?;
+    // A pod that has ended, or is being deleted, needs no replacement.
+    let read = |json: Box<RawValue>| match ClusterPod::read(&json) {
+        Ok(pod) => (pod.admission.uses_gmsa() && is_active(&pod)).then_some(Ok(pod)),
+        Err(error) => Some(Err(unparsable(&json, &error))),
+    };
     let (mut report, mut workloads, mut of_pods) = (Report::default(), BTreeMap::new(), Vec::new());
-    for json in pods.iter() {
-        let pod = match ClusterPod::read(json) {
+    for pod in world.some_of(&pods_of(scope), read).await? {
+        let pod = match pod {
             Ok(pod) => pod,
-            Err(error) => {
-                of_pods.push(unparsable(json, &error));
+            Err(unparsable) => {
+                of_pods.push(unparsable);
                 continue;
             }
         };
-        // A pod that has ended, or is being deleted, needs no replacement.
-        if !is_active(&pod) {
-            continue;
-        }
-        let state = ContentsState::of(&pod.admission, &contents);
-        report.documents += usize::from(state != ContentsState::NoGmsa);
-        match state {
+        report.documents += 1;
+        match ContentsState::of(&pod.admission, &contents) {
             ContentsState::Outdated => match PodOwner::of(world, &pod).await {
                 Ok((owner, is_restarted)) => {
                     let none = || Pods { names: Vec::new(), are_restarted: true };

@@ -26,6 +26,7 @@ pub struct WrongType {
 }
 
 /// A new pod: its JSON, and its review or the parse error.
+#[derive(Clone)]
 pub struct NewPod {
     pub json: Value,
     review: Result<Arc<Review>, WrongType>,
@@ -102,7 +103,7 @@ impl<'p> Part<'p> {
 }
 
 /// The review of a pod that is created in `namespace`.
-pub fn review_of(namespace: &str, pod: &Value) -> Result<Arc<Review>, WrongType> {
+fn review_of(namespace: &str, pod: &Value) -> Result<Arc<Review>, WrongType> {
     let mut track = Track::new();
     Review::of_pod(namespace, Deserializer::new(pod, &mut track)).map(Arc::new).map_err(|error| {
         let text = error.to_string();

@@ -33,16 +33,16 @@ impl LiveCluster {
         Instant::now() + self.timeout
     }
 
-    /// Reads an object that may not be there.
+    /// Reads an object that may not be there; of a Secret only the metadata.
     pub async fn find<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Option<T>> {
         progress::doing(&format!("reading {path}"));
-        self.found(self.api.call(Request::get(path).body(Vec::new()), self.deadline()).await)
-    }
-
-    /// Reads only the metadata of an object that may not be there.
-    pub async fn metadata<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Option<T>> {
-        let request = Request::get(path).header(ACCEPT, METADATA).body(Vec::new());
-        self.found(self.api.call(request, self.deadline()).await)
+        let is_secret = path.rsplit('/').nth(1) == Some("secrets");
+        let request = Request::get(path).header(ACCEPT, if is_secret { METADATA } else { OBJECTS });
+        match self.api.call(request.body(Vec::new()), self.deadline()).await {
+            Ok(object) => Ok(Some(serde_json::from_slice(&object)?)),
+            Err(error) if error.code() == Some(404) => Ok(None),
+            Err(error) => Err(self.located(error)),
+        }
     }
 
     /// Reads a collection, and holds of each page what `keep` returns. Its items have no `kind`.
@@ -93,15 +93,6 @@ impl LiveCluster {
             Ok(_) => Ok(true),
             // The first call, or another client, has deleted it.
             Err(error) if error.code() == Some(404) => Ok(is_repeated && uid.is_some()),
-            Err(error) => Err(self.located(error)),
-        }
-    }
-
-    /// The object in an answer, if it exists.
-    fn found<T: DeserializeOwned>(&self, answer: Result<impl AsRef<[u8]>, CallError>) -> anyhow::Result<Option<T>> {
-        match answer {
-            Ok(object) => Ok(Some(serde_json::from_slice(object.as_ref())?)),
-            Err(error) if error.code() == Some(404) => Ok(None),
             Err(error) => Err(self.located(error)),
         }
     }

@@ -220,12 +220,12 @@ impl World {
             return T::deserialize(object).map(Some).map_err(|error| Unread::of(GET, path, &error.into()));
         }
         let answered = self.once(GET, path, async |live| Ok(Vec::from_iter(live.find(path).await?)));
-        one(GET, path, &*answered.await?)
+        Ok(parsed(GET, path, &*answered.await?)?.pop())
     }
 
     /// Reads a collection.
     pub async fn list<T: DeserializeOwned>(&self, path: &str) -> Read<Vec<T>> {
-        self.items(path).await?.iter().map(|json| parsed(LIST, path, json)).collect()
+        parsed(LIST, path, &*self.items(path).await?)
     }
 
     /// The objects of a collection, as they are remembered.
@@ -252,7 +252,7 @@ impl World {
         let answered = self.once(CREATE, &request, async |live| {
             Ok(vec![live.post(path, &body).await.map_err(|error| Unread::of(CREATE, path, &error))?])
         });
-        one(CREATE, &request, &*answered.await?)?.ok_or_else(|| Unread::left_out(CREATE, &request))
+        parsed(CREATE, &request, &*answered.await?)?.pop().ok_or_else(|| Unread::left_out(CREATE, &request))
     }
 
     /// Sends a pod that the webhook should refuse, as a dry run.
@@ -264,23 +264,24 @@ impl World {
             let answer = answer.map_err(|error| Unread::of(CREATE, "/api/v1/pods", &error.into()))?;
             Ok(vec![to_raw_value(&answer)?])
         });
-        one(DRY_RUN, &request, &*answered.await?)?.ok_or_else(|| Unread::left_out(DRY_RUN, &request))
+        parsed(DRY_RUN, &request, &*answered.await?)?.pop().ok_or_else(|| Unread::left_out(DRY_RUN, &request))
     }
 
     /// Whether a Secret exists. Only its metadata is read.
     pub async fn has_secret(&self, namespace: &str, name: &str) -> Read<bool> {
         let path = format!("/api/v1/namespaces/{namespace}/secrets/{name}");
+        // A bundle gets an empty object: not even the metadata.
         let answered = self.once(GET, &path, async |live| {
-            let found = live.metadata::<IgnoredAny>(&path).await?;
+            let found = live.find::<IgnoredAny>(&path).await?;
             Ok(Vec::from_iter(found.map(|_| to_raw_value(&json!({}))).transpose()?))
         });
-        Ok(one::<Value>(GET, &path, &*answered.await?)?.is_some())
+        Ok(!answered.await?.is_empty())
     }
 
     /// Plain text, such as a log or the metrics that a pod serves.
     pub async fn text(&self, path: &str) -> Read<String> {
         let answered = self.once(GET, path, async |live| Ok(vec![to_raw_value(&live.text(path).await?)?]));
-        Ok(one(GET, path, &*answered.await?)?.unwrap_or_default())
+        Ok(parsed(GET, path, &*answered.await?)?.pop().unwrap_or_default())
     }
 
     /// Sends a request once and keeps the answer.
@@ -327,13 +328,10 @@ impl World {
     }
 }
 
-/// The answer to a request for one object.
-fn one<T: DeserializeOwned>(verb: &str, request: &str, answered: &Answered) -> Read<Option<T>> {
-    answered.first().map(|json| parsed(verb, request, json)).transpose()
-}
-
-fn parsed<T: DeserializeOwned>(verb: &str, request: &str, json: &RawValue) -> Read<T> {
-    serde_json::from_str(json.get()).map_err(|error| Unread::of(verb, request, &error.into()))
+/// The objects in an answer.
+fn parsed<T: DeserializeOwned>(verb: &str, request: &str, answered: &Answered) -> Read<Vec<T>> {
+    let objects = answered.iter().map(|json| serde_json::from_str(json.get()));
+    objects.collect::<Result<_, _>>().map_err(|error| Unread::of(verb, request, &error.into()))
 }
 
 #[cfg(test)]

@@ -1,11 +1,16 @@
-//! `check` says of a pod what the server says of its review: the golden cases, as manifests.
+//! `check` says of a pod what the server says of its review: the golden cases, as manifests. `why` says of a workload what `check` says: those of the
+//! recorded clusters.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
+use gmsa_core::admission::workload::Kind;
 use gmsa_test_support::golden;
 use serde_json::{Value, json};
 
-use super::run;
+use super::{
+    cases::{self, Case},
+    finished, run,
+};
 
 /// What the webhooks say to a new pod.
 #[derive(Debug)]
@@ -70,5 +75,50 @@ fn check_and_the_server_agree_on_every_golden_case() {
         compared += 1;
     }
     assert!(compared > 60, "only {compared} cases were compared");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The rules of the lines or findings that name a cause.
+fn causes<'r>(found: &'r Value, is_meant: impl Fn(&Value) -> bool) -> Vec<&'r str> {
+    let is_cause = |found: &&Value| found["level"] == "error" || found["status"] == "fail";
+    let found = found.as_array().unwrap().iter().filter(is_cause).filter(|found| is_meant(found));
+    found.map(|found| found["rule"].as_str().unwrap()).collect()
+}
+
+/// What `check` says of the webhooks and the namespace of a pod, of which `why` has lines of their own.
+const NOT_OF_TEMPLATES: [&str; 3] = ["name-without-contents", "namespace-unusable", "tickets-not-enabled"];
+
+#[test]
+fn why_and_check_agree_on_every_recorded_workload() {
+    let (mut compared, mut found, mut wrong) = (0, 0, Vec::new());
+    for entry in fs::read_dir(cases::tests().join("cli/recorded")).unwrap() {
+        let file = entry.unwrap().path();
+        let case = Case::read(&file);
+        let report = |command: &str| -> Value {
+            let output = finished(case.typed(&format!("{command} -o json")), b"");
+            serde_json::from_slice(&output.stdout).unwrap()
+        };
+        for command in &case.commands {
+            let target = command.strip_prefix("kubectl gmsa why ").and_then(|rest| rest.strip_suffix(" -n shop"));
+            let Some((kind, name)) = target.and_then(|target| target.split_once('/')) else { continue };
+            let Some(kind) = Kind::of_word(kind) else { continue };
+            let (why, check) = (report(command), report("kubectl gmsa check -n shop"));
+            if why.get("error").is_some() {
+                continue;
+            }
+            let of_why = causes(&why["checks"], |line| line["about"] == "template" || line["about"] == "permission");
+            let is_meant = |found: &Value| {
+                let is_other = NOT_OF_TEMPLATES.iter().any(|rule| found["rule"] == *rule);
+                found["object"] == format!("{} shop/{name}", kind.as_str()) && !is_other
+            };
+            let of_check = causes(&check["findings"], is_meant);
+            if of_why.first() != of_check.first() {
+                wrong.push(format!("{}: {command}: {of_why:?}, check: {of_check:?}", file.display()));
+            }
+            compared += 1;
+            found += of_why.len();
+        }
+    }
+    assert!(compared > 60 && found > 5, "only {compared} were compared, {found} with a cause");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

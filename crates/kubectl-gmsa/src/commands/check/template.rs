@@ -126,18 +126,17 @@ fn is_misspelling(key: &str, field: &str) -> bool {
 }
 
 impl<'d> CheckedPod<'d> {
-    /// The pod at this place. The only template of an object needs no place in its name.
-    fn of(document: &'d Document, (owner, root, way, pod): PodPlace<'d>, namespace: &str, is_only: bool) -> Self {
-        let (at, mut pod) = (format!("{root}{way}"), pod.clone());
+    /// The pod at `way` below `root`, the place of the value that contains everything about it.
+    fn of(document: &'d Document, owner: Owner<'d>, root: &str, way: &str, mut pod: Value, namespace: &str) -> Self {
+        let (root, at) = (root.to_owned(), format!("{root}{way}"));
         let name = owner.text("/metadata/name").or_else(|| owner.text("/metadata/generateName")).unwrap_or_default();
         let namespace = owner.text("/metadata/namespace").unwrap_or(namespace).to_owned();
         let object = format!("{} {namespace}/{name}", owner.kind);
         let misspelling = correct_service_account(&mut pod);
-        let place = if is_only { String::new() } else { format!(" {}", dotted(&at)) };
         let (pod, template) = if owner.is_pod() {
             (NewPod::new(&namespace, pod), None)
         } else {
-            (NewPod::of_template(&namespace, pod, name), Some(format!("pod template{place}")))
+            (NewPod::of_template(&namespace, pod, name), Some(format!("pod template {}", dotted(&at))))
         };
         Self { document, owner, root, at, pod, namespace, object, template, misspelling }
     }
@@ -215,22 +214,30 @@ impl<'d> CheckedPod<'d> {
 /// The most pod templates that are checked in one object.
 const MAX_TEMPLATES: usize = 100;
 
-/// A pod or a pod template: the innermost enclosing object with a kind, the place of the value that contains everything about the pod, and the
-/// way from there to the pod.
-type PodPlace<'d> = (Owner<'d>, String, &'static str, &'d Value);
-
 /// The pods in a document, and the number of templates beyond the limit.
 pub(super) fn pods<'d>(document: &'d Document, value: &'d Value, namespace: &str) -> (Vec<CheckedPod<'d>>, usize) {
-    let mut places = Vec::new();
+    let (mut pods, mut more) = (Vec::new(), 0);
     if let Some(owner) = Owner::of(value).filter(Owner::is_searched) {
-        find(value, owner, &mut String::new(), &mut places);
+        find(value, owner, &mut String::new(), &mut |owner, root, way, pod| match pods.len() {
+            MAX_TEMPLATES => more += 1,
+            _ => pods.push(CheckedPod::of(document, owner, root, way, pod.clone(), namespace)),
+        });
     }
-    let (is_only, more) = (places.len() == 1, places.len().saturating_sub(MAX_TEMPLATES));
-    let pod = |place| CheckedPod::of(document, place, namespace, is_only);
-    (places.into_iter().take(MAX_TEMPLATES).map(pod).collect(), more)
+    if let [CheckedPod { template: Some(name), .. }] = pods.as_mut_slice() {
+        // The only template of an object needs no place in its name.
+        "pod template".clone_into(name);
+    }
+    (pods, more)
 }
 
-fn find<'d>(value: &'d Value, around: Owner<'d>, here: &mut String, places: &mut Vec<PodPlace<'d>>) {
+/// Shows each pod and pod template in a value: the innermost enclosing object with a kind, the place of the value that contains everything
+/// about the pod, and the way from there to the pod.
+fn find<'d>(
+    value: &'d Value,
+    around: Owner<'d>,
+    here: &mut String,
+    found: &mut impl FnMut(Owner<'d>, &str, &str, &'d Value),
+) {
     let (own, depth) = (Owner::of(value), here.len());
     let owner = own.unwrap_or(around);
     if own.is_some_and(|own| own.is_controlled() && !own.is_pod()) {
@@ -241,13 +248,13 @@ fn find<'d>(value: &'d Value, around: Owner<'d>, here: &mut String, places: &mut
     let containers = value.pointer("/spec/containers").and_then(Value::as_array);
     let is_pod = containers.is_some_and(|list| list.iter().all(Value::is_object));
     if let Some(way) = of_kind.or(is_pod.then_some("")) {
-        return places.extend(value.pointer(way).map(|pod| (owner, here.clone(), way, pod)));
+        return value.pointer(way).into_iter().for_each(|pod| found(owner, here, way, pod));
     }
     for (key, part) in parts(value) {
         // Metadata and status of the owner record the past.
         if own.is_none() || !matches!(&*key, "metadata" | "status") {
             here.extend(["/", &escape(&key)]);
-            find(part, owner, here, places);
+            find(part, owner, here, found);
             here.truncate(depth);
         }
     }

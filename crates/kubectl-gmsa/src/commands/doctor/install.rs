@@ -111,7 +111,7 @@ pub(super) async fn nodes(world: &World, workloads: impl Iterator<Item = &Worklo
 /// The only namespace whose pods and workloads are read, and why: the user may not list those of all.
 pub(super) async fn narrowed(world: &World, asked: &DoctorInput) -> Option<(String, Unread)> {
     let namespace = asked.namespace.as_ref()?;
-    let unread = world.pods(None, true).await.err().filter(Unread::is_forbidden)?;
+    let unread = world.pods(None).await.err().filter(Unread::is_forbidden)?;
     is_dns_label(namespace).then(|| (namespace.clone(), unread))
 }
 

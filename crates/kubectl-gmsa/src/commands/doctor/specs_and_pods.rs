@@ -114,7 +114,7 @@ pub(super) async fn check_pods(world: &World, asked: &DoctorInput) -> Read<Vec<C
         specs(world),
         world.webhooks(),
         world.list::<Namespace>("/api/v1/namespaces"),
-        world.pods(narrowed.as_ref().map(|(namespace, _)| namespace.as_str()), true),
+        world.pods(narrowed.as_ref().map(|(namespace, _)| namespace.as_str())),
     );
     let specs = specs?;
     let contents = contents_by_name(specs.iter());

@@ -65,7 +65,7 @@ pub(super) async fn check(world: &World, asked: &DoctorInput) -> Read<Vec<Check>
     }
     let Some(webhook) = replica(world).await? else { return Ok(Vec::new()) };
     let narrowed = narrowed(world, asked).await;
-    let pods = world.pods(narrowed.as_ref().map(|(namespace, _)| namespace.as_str()), true).await;
+    let pods = world.pods(narrowed.as_ref().map(|(namespace, _)| namespace.as_str())).await;
     let without = without_sidecar(pods.as_deref().map_or(&[], Vec::as_slice));
     let broker = broker(&webhook, "tickets-broker");
     let (mut checks, mut unread) = match &broker {

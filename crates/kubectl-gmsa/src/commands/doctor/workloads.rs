@@ -31,7 +31,7 @@ pub(super) const WORKLOADS: &str = "workloads";
 pub(super) async fn check(world: &World, asked: &DoctorInput) -> Read<Vec<Check>> {
     let narrowed = narrowed(world, asked).await;
     let scope = narrowed.as_ref().map(|(namespace, _)| namespace.as_str());
-    let (pods, read, specs) = tokio::join!(world.pods(scope, true), Workloads::read(world, scope), specs(world));
+    let (pods, read, specs) = tokio::join!(world.pods(scope), Workloads::read(world, scope), specs(world));
     // Without pods their number is unknown.
     pods?;
     let Workloads { known: workloads, unread } = &read;

@@ -83,7 +83,7 @@ impl<'p> Seen<'p> {
             || matches!(self.pod.phase(), "Running" | "Succeeded" | "Failed")
     }
 
-    /// The step: the sandbox, which has the network of the pod. A pod that is being deleted has no later steps.
+    /// The step: the sandbox, which has the network of the pod. A pod that is being deleted has no later step; its line is of its containers.
     fn sandbox(&self) -> Check {
         let place = self.place();
         if let Some(ending) = self.ending() {

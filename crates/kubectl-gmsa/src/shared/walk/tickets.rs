@@ -48,7 +48,7 @@ fn log(namespace: &str, name: &str) -> String {
 
 /// Reads the logs of the sidecars, for a bundle: first of pods that wait.
 pub async fn read_logs(world: &World) {
-    let pods = world.pods(None, true).await.unwrap_or_default();
+    let pods = world.pods(None).await.unwrap_or_default();
     let mut pods: Vec<ClusterPod> = pods.iter().filter_map(|json| ClusterPod::read(json).ok()).collect();
     pods.retain(|pod| pod.admission.audiences().next().is_some());
     pods.sort_by_key(|pod| pod.phase() == "Running");

@@ -108,7 +108,7 @@ impl WorkloadTree {
         if let Some(below) = kind.below() {
             objects.extend(ClusterWorkload::list(world, below, Some(namespace)).await?);
         }
-        let pods = world.pods(Some(namespace), true).await?;
+        let pods = world.pods(Some(namespace)).await?;
         let workloads = assemble(objects, &pods, false);
         Ok(workloads.into_iter().find(|workload| workload.kind == kind && workload.name == name))
     }
@@ -183,7 +183,7 @@ impl Workloads {
     /// Reads the workloads of a namespace, or of all. Without the right to list pods, their number is not known.
     pub async fn read(world: &World, namespace: Option<&str>) -> Self {
         let kinds = Kind::ALL.map(async |kind| (kind, ClusterWorkload::list(world, kind, namespace).await));
-        let (kinds, pods) = tokio::join!(join_all(kinds), world.pods(namespace, true));
+        let (kinds, pods) = tokio::join!(join_all(kinds), world.pods(namespace));
         let (mut objects, mut unread) = (Vec::new(), Vec::new());
         for (kind, read) in kinds {
             match read {

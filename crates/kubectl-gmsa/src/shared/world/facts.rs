@@ -1,7 +1,7 @@
 //! The webhooks' decision about a pod, made by their own code, from the facts of a cluster, a bundle or manifests. Each fact is looked
 //! up once in a run.
 
-use std::{cell::RefCell, collections::HashMap, sync::Arc, time::Duration};
+use std::{borrow::Cow, cell::RefCell, collections::HashMap, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use futures::future::join_all;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::{Base, World};
 use crate::shared::{
-    admission::{NewPod, Reviewed, review_of},
+    admission::{NewPod, Reviewed},
     unread::{OTHER_BUNDLE, Read, Remedy, Unread},
 };
 use gmsa_cluster::{
@@ -129,10 +129,11 @@ impl World {
         // Assumes that tickets are enabled. This sidecar has neither image nor broker, so a pod that has it must not be printed.
         let tickets = TicketSettings::On(Arc::new(Sidecar::default()));
         let settings = Settings { enforcement: Enforcement::Warn, tickets, ..Settings::default() };
-        let (mut review, mut stored) = (Arc::clone(pod.review()?), pod.json.clone());
+        let mut pod = Cow::Borrowed(pod);
         let mut admission = Admission { denials: Vec::new(), others: Vec::new() };
         for webhook in reviewed.webhooks.iter().copied() {
-            let step = Decision::begin(Arc::clone(&review), webhook, settings.clone());
+            let review = pod.review()?;
+            let step = Decision::begin(Arc::clone(review), webhook, settings.clone());
             let answered = step.answered_by(async |question| match question {
                 Question::Contents(name, _) => Fact::Contents(self.spec(name).await),
                 Question::Use(account, verb, name) => Fact::Use(self.may(account, *verb, name).await),
@@ -144,8 +145,9 @@ impl World {
             if let Some(patch) = decision.patch {
                 let patch: json_patch::Patch =
                     serde_json::from_slice(patch.as_bytes()).context("the patch is not a JSON Patch")?;
+                let mut stored = pod.json.clone();
                 json_patch::patch(&mut stored, &patch).context("the patch does not fit the pod")?;
-                review = review_of(&review.namespace, &stored)?;
+                pod = Cow::Owned(NewPod::new(&review.namespace, stored));
             }
         }
         Ok(admission)

@@ -29,16 +29,16 @@ pub struct Owned {
 pub(super) type Link = (bool, String, Option<String>);
 
 impl World {
-    /// The pods of a namespace. Of all namespaces only those about GMSA: they name it, or cannot be parsed; `with_owned` adds those of
-    /// workloads about GMSA, whose pods from before a rollout may not name it.
-    pub async fn pods(&self, namespace: Option<&str>, with_owned: bool) -> Read<Rc<Vec<Box<RawValue>>>> {
+    /// The pods of a namespace. Of all namespaces only those about GMSA: they name it, cannot be parsed, or are
+    /// of workloads about GMSA, whose pods from before a rollout may not name it.
+    pub async fn pods(&self, namespace: Option<&str>) -> Read<Rc<Vec<Box<RawValue>>>> {
         let path = pods_of(namespace);
         if namespace.is_some() {
             return self.items(&path).await;
         }
         self.once(LIST, &path, async |live| {
             let page = async |mut page: Vec<Box<RawValue>>| {
-                let makers = if with_owned { self.makers().await } else { BTreeSet::new() };
+                let makers = self.makers().await;
                 page.retain(|pod| names_gmsa(pod) || is_made_by(&makers, pod));
                 page
             };
