@@ -24,7 +24,6 @@ use gmsa_cluster::manifests::Document;
 mod advice;
 mod builds;
 mod context;
-mod decided;
 mod misplaced;
 mod placeholders;
 mod pods;

@@ -48,7 +48,7 @@ pub mod reads;
 mod scrub;
 
 pub use bundle::Bundle;
-pub use facts::{Admission, is_about_use, is_unchecked};
+pub use facts::{is_about_use, is_unchecked};
 pub use pods::{Owned, pods_of};
 pub use reads::{CA_VOLUME, LintReads};
 

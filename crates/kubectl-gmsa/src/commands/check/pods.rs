@@ -1,29 +1,50 @@
-//! The findings on one pod, or one pod template, of a manifest.
+//! One pod, or one pod template, of a manifest: what the webhooks decide about it, and the findings.
+
+use std::{collections::BTreeSet, slice};
 
 use super::{
-    advice, builds,
-    context::CheckContext,
-    decided::{Decided, UNCHECKED, refused, reported_rule},
-    misplaced,
-    placeholders::Placeholders,
-    template::CheckedPod,
-    tickets,
+    advice, builds, context::CheckContext, misplaced, placeholders::Placeholders, template::CheckedPod, tickets,
 };
 use crate::shared::{
     admission::{Reviewed, WrongType, labels},
+    names,
     output::{Report, ReportRow},
-    rules,
+    rules::{self, Fix, Names},
     walk::decision::{ending_namespace, missing_account, missing_class},
     windows_build::hyper_v,
-    world::Admission,
+    world::is_unchecked,
 };
 use gmsa_core::{
     admission::{
         Denial, SlotDenial, Webhook,
-        pod::{Slot, SlotKind, SlotRef},
+        pod::{Pod, Slot, SlotKind, SlotRef},
     },
-    diagnostic::{Diagnostic, Severity},
+    diagnostic::{Diagnostic, Rule, Severity},
 };
+
+/// A pod, and what the webhooks decide about it.
+pub(super) struct Decided<'p> {
+    pub checked: &'p CheckedPod<'p>,
+    pub pod: &'p Pod,
+    pub context: &'p CheckContext,
+    pub denials: Vec<SlotDenial>,
+    pub reviewed: Reviewed,
+    /// Whether its namespace is being deleted.
+    pub is_ending: bool,
+    pub placeholders: Placeholders,
+}
+
+/// The rule of a denial: a failed look-up denies nothing.
+fn reported_rule(denial: &Denial) -> &'static Rule {
+    if is_unchecked(denial) { &rules::NOT_CHECKED } else { denial.rule() }
+}
+
+/// The result in a report for a denied slot or annotation.
+pub(super) fn refused(denial: &Denial) -> String {
+    if is_unchecked(denial) { UNCHECKED.to_owned() } else { format!("refused, {}: {}", denial.code(), denial.reason()) }
+}
+
+pub(super) const UNCHECKED: &str = "could not be checked";
 
 /// Checks a pod.
 pub(super) async fn check(checked: &CheckedPod<'_>, context: &CheckContext, report: &mut Report) -> anyhow::Result<()> {
@@ -39,7 +60,7 @@ pub(super) async fn check(checked: &CheckedPod<'_>, context: &CheckContext, repo
     // A pod that exists was created while the webhook answered.
     reviewed.silent.take_if(|_| checked.exists());
     let ending = ending_namespace(&context.world, &checked.namespace).await;
-    let Admission { denials, .. } = context.world.admit(&checked.pod, &reviewed).await?;
+    let denials = context.world.admit(&checked.pod, &reviewed).await?;
     let placeholders = Placeholders::of(checked, pod, &denials);
     report.findings.extend(placeholders.finding(checked));
     let decided = Decided { checked, pod, context, denials, reviewed, is_ending: ending.is_some(), placeholders };
@@ -59,7 +80,7 @@ pub(super) async fn check(checked: &CheckedPod<'_>, context: &CheckContext, repo
     if let Some(found) = decided.reviewed.problem() {
         report.findings.push(checked.placed("/spec", found));
         let later = context.world.admit(&checked.pod, &Reviewed::ASSUMED).await?;
-        report.findings.extend(decided.refused_later(&later).await);
+        report.findings.extend(decided.refused_later(later).await);
     }
     report.findings.extend(advice::findings(checked, pod, context).await);
     decided.refers(report).await;
@@ -75,6 +96,29 @@ fn not_a_pod(checked: &CheckedPod<'_>, wrong: &WrongType) -> Diagnostic {
 }
 
 impl Decided<'_> {
+    /// The denials of a slot, or of the pod.
+    pub(super) fn denials_of(&self, slot: Option<&Slot<'_>>) -> impl Iterator<Item = &Denial> {
+        let position = slot.map(Slot::position);
+        self.denials.iter().filter(move |found| found.slot == position).map(|found| &found.denial)
+    }
+
+    /// The finding about a denial of a slot, or of the pod.
+    pub(super) async fn denied(&self, slot: Option<&Slot<'_>>, at: &str, denial: &Denial) -> Diagnostic {
+        let Self { checked, pod, context, .. } = self;
+        let (namespace, rule) = (&checked.namespace, denial.rule());
+        if let (Denial::SpecMissing(spec), Some(file)) = (denial, context.unread_file(Some(denial))) {
+            let text = format!("cred spec {spec} is in no file that could be read: it may be in {file}");
+            return checked.finding(&rules::NOT_CHECKED, at, text);
+        }
+        let nearest = names::nearest_spec(&context.world, slice::from_ref(denial)).await;
+        let names = Names { slot, nearest: nearest.as_deref(), ..Names::of_denied(denial, pod, namespace) };
+        let fix = match context.world.unread_fact(denial, namespace) {
+            Some((_, remedy)) => remedy.text,
+            None => rules::fix(rule, &names).and_then(Fix::in_manifest).unwrap_or_else(|| rule.remedy.to_owned()),
+        };
+        checked.finding(reported_rule(denial), at, denial.to_string()).with_fix(fix)
+    }
+
     /// Adds what becomes of a slot that uses GMSA, and the finding where that is a denial of its own.
     async fn check_slot(&self, slot: &Slot<'_>, of_the_pod: Option<&Denial>, report: &mut Report) {
         let Self { checked, context, reviewed, is_ending, .. } = self;
@@ -110,13 +154,13 @@ impl Decided<'_> {
     }
 
     /// The findings on a pod that will be refused once both webhooks review it, after an installation or an upgrade.
-    async fn refused_later(&self, later: &Admission) -> Vec<Diagnostic> {
-        let is_new = |found: &&SlotDenial| self.denials.iter().all(|known| known.slot != found.slot);
+    async fn refused_later(&self, later: Vec<SlotDenial>) -> Vec<Diagnostic> {
+        let mut known: BTreeSet<_> = self.denials.iter().map(|found| found.slot).collect();
         let mut all = Vec::new();
-        for SlotDenial { slot, denial } in later.denials.iter().filter(is_new) {
-            let found = match self.pod.slots().find(|it| Some(it.position()) == *slot) {
-                Some(slot) => self.denied(Some(&slot), &pointer(&slot, Some(denial)), denial).await,
-                None => self.checked.finding(reported_rule(denial), "/spec", denial.to_string()),
+        for SlotDenial { slot, denial } in later.into_iter().filter(|found| known.insert(found.slot)) {
+            let found = match self.pod.slots().find(|it| Some(it.position()) == slot) {
+                Some(slot) => self.denied(Some(&slot), &pointer(&slot, Some(&denial)), &denial).await,
+                None => self.checked.finding(reported_rule(&denial), "/spec", denial.to_string()),
             };
             let message = format!("once the webhook reviews this pod: {}", found.message);
             all.push(Diagnostic { message, ..found }.with_severity(Severity::Warning));

@@ -13,7 +13,7 @@ use gmsa_core::{
 use serde_json::Value;
 
 use super::{
-    decided::{Decided, UNCHECKED, refused},
+    pods::{Decided, UNCHECKED, refused},
     sidecar,
     template::annotation,
 };

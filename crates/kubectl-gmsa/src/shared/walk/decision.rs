@@ -13,7 +13,7 @@ use crate::shared::{
     rules::{self, FixTarget, Names},
     unread::{Read, because, is_cause},
     walk::workload::WorkloadTree,
-    world::{Admission, World, is_about_use},
+    world::{World, is_about_use},
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
@@ -29,8 +29,8 @@ pub const PERMISSION: &str = "permission";
 pub async fn checks(world: &World, pod: &NewPod, target: FixTarget<'_>) -> anyhow::Result<Vec<Check>> {
     let namespace = &*pod.review().context("the pod template cannot be parsed")?.namespace;
     let parsed = pod.pod().context("there is no pod template")?;
-    let Admission { denials, others, .. } = world.admit(pod, &Reviewed::ASSUMED).await?;
-    let mut denials: Vec<Denial> = denials.into_iter().map(|found| found.denial).chain(others).collect();
+    let denials = world.admit(pod, &Reviewed::ASSUMED).await?;
+    let mut denials: Vec<Denial> = denials.into_iter().map(|found| found.denial).collect();
     let (services, unread) = ticket_specs(world, parsed, &mut denials).await;
     let nearest = names::nearest_spec(world, &denials).await;
     let account = parsed.service_account();

@@ -37,32 +37,6 @@ const KINDS: [(&str, &str); 4] = [
     ("RoleBinding", "rolebindings"),
 ];
 
-pub struct Admission {
-    /// Every denial, at most one for each slot, and those of the pod.
-    pub denials: Vec<SlotDenial>,
-    /// The other denials of these slots: of a credential spec that could not be read, or may not be used either.
-    pub others: Vec<Denial>,
-}
-
-impl Admission {
-    /// Adds a denial. For each slot one denial is kept, the first, except that:
-    /// - a refusal takes precedence over a failed look-up;
-    /// - the cause of an empty slot takes precedence over its emptiness.
-    fn add(&mut self, found: SlotDenial) {
-        // A pod as a whole may have several.
-        let is_same = |known: &SlotDenial| found.slot.is_some() || known.denial == found.denial;
-        let known = self.denials.iter_mut().find(|known| known.slot == found.slot && is_same(known));
-        match (known, &found.denial) {
-            (None, _) => self.denials.push(found),
-            (Some(known), Denial::NotAuthorized { .. }) if is_unchecked(&known.denial) => {
-                self.others.push(std::mem::replace(known, found).denial);
-            }
-            (Some(_), Denial::NameWithoutContents { .. }) => {}
-            (Some(_), _) => self.others.push(found.denial),
-        }
-    }
-}
-
 /// Whether a look-up failed here: only failures have a code from 500 on. The webhook looks up as another user from another place, so it
 /// may succeed.
 pub fn is_unchecked(denial: &Denial) -> bool {
@@ -124,13 +98,14 @@ impl World {
         Some((cause, if matches!(self.seen.base, Base::Bundle(_)) { Remedy::new(OTHER_BUNDLE) } else { remedy }))
     }
 
-    /// Sends a pod through the webhooks that review it, as the API server does, but without a random host name.
-    pub async fn admit(&self, pod: &NewPod, reviewed: &Reviewed) -> anyhow::Result<Admission> {
+    /// Sends a pod through the webhooks that review it, as the API server does, but without a random host name. Returns every denial, refusals
+    /// before failed look-ups; that a slot is empty only if it has no other denial.
+    pub async fn admit(&self, pod: &NewPod, reviewed: &Reviewed) -> anyhow::Result<Vec<SlotDenial>> {
         // Assumes that tickets are enabled. This sidecar has neither image nor broker, so a pod that has it must not be printed.
         let tickets = TicketSettings::On(Arc::new(Sidecar::default()));
         let settings = Settings { enforcement: Enforcement::Warn, tickets, ..Settings::default() };
         let mut pod = Cow::Borrowed(pod);
-        let mut admission = Admission { denials: Vec::new(), others: Vec::new() };
+        let mut denials: Vec<SlotDenial> = Vec::new();
         for webhook in reviewed.webhooks.iter().copied() {
             let review = pod.review()?;
             let step = Decision::begin(Arc::clone(review), webhook, settings.clone());
@@ -140,7 +115,10 @@ impl World {
             });
             let decision = answered.await;
             for found in decision.denials {
-                admission.add(found);
+                let is_empty = matches!(found.denial, Denial::NameWithoutContents { .. });
+                if denials.iter().all(|known| *known != found && !(is_empty && known.slot == found.slot)) {
+                    denials.push(found);
+                }
             }
             if let Some(patch) = decision.patch {
                 let patch: json_patch::Patch =
@@ -150,7 +128,8 @@ impl World {
                 pod = Cow::Owned(NewPod::new(&review.namespace, stored));
             }
         }
-        Ok(admission)
+        denials.sort_by_key(|found| is_unchecked(&found.denial));
+        Ok(denials)
     }
 
     /// The contents of a credential spec, read once.
