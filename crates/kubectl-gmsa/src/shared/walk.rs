@@ -160,6 +160,7 @@ async fn workload(world: &World, kind: Kind, name: &str) -> anyhow::Result<Vec<C
         Some(unreviewed) => Check::found(ADMISSION, unreviewed),
         None => contents(world, pod).await,
     };
+    // The line about the creation of the pods stands for a pass.
     checks.extend(Some(admission).filter(|check| check.severity().is_some()));
     Ok(with_steps(world, pod, target, steps, checks).await)
 }

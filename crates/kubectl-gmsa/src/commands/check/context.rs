@@ -1,8 +1,10 @@
 //! The objects around a pod, besides credential specs: its service account, its runtime class, the webhooks that review it and the
 //! nodes that run it.
 //!
-//! Invariants: manifests take precedence over the cluster, except for the labels of a namespace that exists there. Failed reads are
-//! reported at the end, not as findings about pods.
+//! Invariants: what the webhooks decide by, contents and permissions, comes from one source: with `--live` or `--from` the cluster, which is what
+//! they would read now, otherwise the manifests. For all else manifests take precedence over the cluster, because they are about to be applied:
+//! service accounts, runtime classes, and the services for which the owner of a credential spec allows tickets. The exception is the labels of a
+//! namespace that exists. Failed reads are reported at the end, not as findings about pods.
 
 use std::{
     cell::RefCell,
