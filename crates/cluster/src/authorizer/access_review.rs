@@ -8,20 +8,28 @@ use std::sync::Arc;
 use futures::future::FutureExt as _;
 use http::Request;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{Answer, Authorization, Authorizer};
-use crate::apiserver::{ApiServer, CallKind, CallRequest, object_in, with_object};
+use crate::apiserver::{ApiServer, CallKind, object_in, with_object};
 use gmsa_core::{
     admission::{Failure, ServiceAccount, Source, UseFact},
     credspec::{GROUP, PLURAL, SpecName, Verb, is_dns_label},
     quote::remark,
 };
 
+/// The answer to an access review.
 #[derive(Deserialize)]
-struct AccessReviewAnswer {
+pub struct AccessReviewAnswer {
     status: AccessReviewStatus,
+}
+
+impl AccessReviewAnswer {
+    /// The fact for an admission decision.
+    pub fn fact(self) -> UseFact {
+        self.status.into()
+    }
 }
 
 #[derive(Deserialize)]
@@ -66,14 +74,19 @@ async fn authorization(
         // namespace. The service account of a workload need not exist, so there an account has no share.
         let user = account.user();
         let share = (kind == CallKind::AccessReview).then_some(&*user);
-        let answer = api.exchange(kind, share, request(account, verb, spec)?, deadline).await?;
+        let (path, review) = review(account, verb, spec)?;
+        let answer = api.exchange(kind, share, with_object(Request::post(path), &review), deadline).await?;
         let answer: AccessReviewAnswer = object_in(answer.body(), "a LocalSubjectAccessReview with a status")?;
-        Ok(answer.status.into())
+        Ok(answer.fact())
     };
     Authorization { fact: asked.await.unwrap_or_else(UseFact::Failed), source: Source::Api }
 }
 
-fn request(account: &ServiceAccount, verb: Verb, spec: &SpecName) -> Result<CallRequest, Failure> {
+/// The path of an access review in the API, and the review itself.
+///
+/// # Errors
+/// Where the namespace cannot be one.
+pub fn review(account: &ServiceAccount, verb: Verb, spec: &SpecName) -> Result<(String, Value), Failure> {
     let namespace = &*account.namespace;
     // It becomes a part of a URL.
     if !is_dns_label(namespace) {
@@ -92,7 +105,7 @@ fn request(account: &ServiceAccount, verb: Verb, spec: &SpecName) -> Result<Call
         },
     });
     let path = format!("/apis/authorization.k8s.io/v1/namespaces/{namespace}/localsubjectaccessreviews");
-    Ok(with_object(Request::post(path), &review))
+    Ok((path, review))
 }
 
 /// Makes an access review for each question.
@@ -149,7 +162,7 @@ mod tests {
         for namespace in ["", "a/b", "a.b", "../..", "x?y"] {
             let account = ServiceAccount { namespace: namespace.into(), name: "default".into() };
             let spec = SpecName::parse("web").unwrap();
-            let failure = request(&account, Verb::Use, &spec).unwrap_err();
+            let failure = review(&account, Verb::Use, &spec).unwrap_err();
             assert_eq!(failure, Failure::new("the namespace is not a DNS label"), "{namespace}");
         }
     }

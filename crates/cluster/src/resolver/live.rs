@@ -90,10 +90,15 @@ pub async fn body(
         Ok(answer) => Ok(Some(answer.into_body())),
         Err(error) if error.code() != Some(404) => Err(error.into()),
         Err(error) if is_about(&error, name) => Ok(None),
-        Err(_) => Err(Failure::new(format!(
-            "the API server does not know {KIND}: its CustomResourceDefinition {PLURAL}.{GROUP}, version {VERSION}, is not installed"
-        ))),
+        Err(_) => Err(Failure::new(not_installed())),
     }
+}
+
+/// Why there can be no credential spec: the answer 404 is not about one.
+pub fn not_installed() -> String {
+    format!(
+        "the API server does not know {KIND}: its CustomResourceDefinition {PLURAL}.{GROUP}, version {VERSION}, is not installed"
+    )
 }
 
 /// The path of all credential specs.
@@ -101,7 +106,11 @@ pub fn collection() -> String {
     format!("/apis/{GROUP}/{VERSION}/{PLURAL}")
 }
 
-fn found(name: &SpecName, body: &[u8]) -> Result<SpecRead, Failure> {
+/// Reads a credential spec in an answer of the API server.
+///
+/// # Errors
+/// Where it is another object, or none.
+pub fn found(name: &SpecName, body: &[u8]) -> Result<SpecRead, Failure> {
     let not_one = |_| Failure::new(format!("the API server's answer is not a {KIND}"));
     let object: SpecObject = serde_json::from_slice(body).map_err(not_one)?;
     if object.metadata.name != name.as_str() {

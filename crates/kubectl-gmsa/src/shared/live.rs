@@ -40,7 +40,8 @@ impl LiveCluster {
         let request = Request::get(path).header(ACCEPT, if is_secret { METADATA } else { OBJECTS });
         match self.api.call(request.body(Vec::new()), self.deadline()).await {
             Ok(object) => Ok(Some(serde_json::from_slice(&object)?)),
-            Err(error) if error.code() == Some(404) => Ok(None),
+            // For an unknown resource the API server names no object, and neither does a proxy.
+            Err(error) if error.code() == Some(404) && names(&error, path) => Ok(None),
             Err(error) => Err(self.located(error)),
         }
     }
@@ -98,7 +99,7 @@ impl LiveCluster {
     }
 
     /// Adds the address of an API server that did not answer, because the kubeconfig may contain an unexpected one.
-    fn located(&self, error: CallError) -> anyhow::Error {
+    pub fn located(&self, error: CallError) -> anyhow::Error {
         match error {
             CallError::Unreachable(_) | CallError::TimedOut(_) => {
                 anyhow::Error::from(error).context(self.address.clone())
@@ -114,4 +115,10 @@ impl LiveCluster {
         let answer = answer.map_err(|error| self.located(error))?;
         Ok(String::from_utf8_lossy(&answer).into_owned())
     }
+}
+
+/// Whether an error of the API server is about the object at a path.
+fn names(error: &CallError, path: &str) -> bool {
+    let details = error.status().and_then(|status| status.details.as_ref());
+    details.is_some_and(|details| path.rsplit('/').next() == Some(&*details.name))
 }

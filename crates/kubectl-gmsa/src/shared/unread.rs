@@ -11,7 +11,7 @@ use gmsa_cluster::apiserver::CallError;
 use gmsa_core::{
     admission::Denial,
     causes,
-    credspec::is_dns_label,
+    credspec::{PLURAL, is_dns_label},
     diagnostic::{Check, Diagnostic, Severity},
 };
 
@@ -52,6 +52,7 @@ impl Unread {
         let call = error.downcast_ref::<CallError>();
         let remedy = match call {
             Some(call) if call.code() == Some(403) => Remedy::right(&Right::of_request(verb, path)),
+            Some(call) if call.code() == Some(404) && path.contains(PLURAL) => Remedy::new(rules::CRD_MISSING.remedy),
             Some(call) => Remedy::of(call),
             None => Remedy::new(UNREADABLE),
         };
@@ -210,7 +211,7 @@ impl Remedy {
 
     /// The remedy for a missing right.
     fn right(right: &Right<'_>) -> Self {
-        let viewers = if right.resource == "gmsacredentialspecs" {
+        let viewers = if right.resource == PLURAL {
             " With `viewerRole=true` in the chart, all may who have the role `view` by a ClusterRoleBinding: a RoleBinding is not enough."
         } else {
             ""
@@ -221,7 +222,10 @@ impl Remedy {
     /// The cause and the remedy if the user may not read a fact that the decision needs. `None` for other denials.
     pub fn of_denial<'d>(denial: &'d Denial, namespace: &str) -> Option<(&'d str, Self)> {
         let (failure, verb, resource, namespace) = match denial {
-            Denial::SpecUnreadable { failure, .. } => (failure, "get", "gmsacredentialspecs", None),
+            Denial::SpecUnreadable { failure, .. } if failure.refused == Some(404) => {
+                return Some((&failure.cause, Self::new(rules::CRD_MISSING.remedy)));
+            }
+            Denial::SpecUnreadable { failure, .. } => (failure, "get", PLURAL, None),
             Denial::AuthorizationFailed { failure, .. } => {
                 let namespace = if is_dns_label(namespace) { namespace } else { "NAMESPACE" };
                 (failure, "create", "localsubjectaccessreviews", Some(namespace))

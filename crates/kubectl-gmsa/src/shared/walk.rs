@@ -235,7 +235,7 @@ async fn contents(world: &World, of: &ClusterPod) -> Check {
     }
     let (pod, mut contents, mut unread) = (&of.admission, HashMap::new(), None);
     for name in pod.slots().filter_map(|slot| slot.name.and_then(SpecName::parse)) {
-        match world.spec(&name).await.fact {
+        match world.spec(&name).await {
             SpecFact::Contents(known) => drop(contents.insert(name.to_string(), known)),
             SpecFact::Failed(failure) => unread = Some(Denial::SpecUnreadable { spec: name, failure }),
             SpecFact::Missing | SpecFact::Unusable => {}

@@ -9,7 +9,6 @@ use std::{
     collections::BTreeMap,
     path::PathBuf,
     rc::Rc,
-    sync::Arc,
     time::Duration,
 };
 
@@ -17,9 +16,9 @@ use anyhow::{Context as _, ensure};
 use clap::Args;
 use gmsa_cluster::{
     apiserver::CallError,
-    authorizer::Authorizer,
+    authorizer::rbac::Rbac,
     probe::{self, DryRun},
-    resolver::Resolver,
+    resolver::manifests::CredentialSpecs,
 };
 use gmsa_core::{admission::Webhook, credspec::is_dns_label};
 use k8s_openapi::{api::core::v1::Node, jiff::Timestamp};
@@ -43,16 +42,14 @@ use super::{
 mod bundle;
 mod clean;
 mod facts;
-mod pods;
+mod objects;
 pub mod reads;
 mod scrub;
 
 pub use bundle::Bundle;
 pub use facts::{is_about_use, is_unchecked};
-pub use pods::{Owned, pods_of};
+pub use objects::{Owned, pods_of};
 pub use reads::{CA_VOLUME, LintReads};
-
-use facts::FactSource;
 
 /// The source for commands that check a cluster.
 #[derive(Clone, Debug, Args)]
@@ -87,7 +84,7 @@ enum Base {
     Live(LiveCluster),
     Bundle(Rc<Bundle>),
     /// Manifests, in which only the facts of decisions are looked up.
-    Files(Arc<dyn Resolver>, Arc<dyn Authorizer>),
+    Files(Rc<CredentialSpecs>, Rc<Rbac>),
 }
 
 /// The answer to one request, as JSON: the items of a list, or one value or none.
@@ -102,7 +99,7 @@ pub struct World {
     seen: Rc<Remembered>,
     /// The default namespace.
     pub namespace: String,
-    /// Objects of manifests, by their path in the API. They take precedence over those of the cluster.
+    /// Objects of manifests, by their path in the API. They take precedence over those of the cluster, but not for the facts of decisions.
     pub files: Rc<BTreeMap<String, Value>>,
     /// The reads that the running lint has declared; `None` for commands without lints.
     declared: Option<&'static [&'static LintReads]>,
@@ -115,7 +112,8 @@ struct Remembered {
     answers: Cell<bool>,
     /// How long it did not answer another one.
     silence: Cell<Option<Duration>>,
-    facts: OnceCell<FactSource>,
+    /// The permissions in a bundle.
+    rbac: OnceCell<Read<Rbac>>,
     webhooks: OnceCell<Read<Vec<Configured>>>,
 }
 
@@ -155,7 +153,7 @@ impl World {
             kept: RefCell::default(),
             answers: Cell::default(),
             silence: Cell::default(),
-            facts: OnceCell::new(),
+            rbac: OnceCell::new(),
             webhooks: OnceCell::new(),
         };
         Self { seen: Rc::new(seen), namespace, files: Rc::default(), declared: None }
@@ -219,6 +217,11 @@ impl World {
         if let Some(object) = self.files.get(path) {
             return T::deserialize(object).map(Some).map_err(|error| Unread::of(GET, path, &error.into()));
         }
+        self.find_in_cluster(path).await
+    }
+
+    /// Reads an object that may not be there, whatever the manifests say.
+    async fn find_in_cluster<T: DeserializeOwned>(&self, path: &str) -> Read<Option<T>> {
         let answered = self.once(GET, path, async |live| Ok(Vec::from_iter(live.find(path).await?)));
         Ok(parsed(GET, path, &*answered.await?)?.pop())
     }
@@ -239,7 +242,7 @@ impl World {
         match &self.seen.base {
             Base::Live(live) => {
                 let read = live.list(path, async |page: Vec<T>| page.into_iter().filter_map(&keep).collect());
-                self.unless_silent(read).await.map_err(|error| Unread::of(LIST, path, &error))
+                self.unless_silent(live, read).await.map_err(|error| Unread::of(LIST, path, &error))
             }
             Base::Bundle(_) | Base::Files(..) => Ok(self.list(path).await?.into_iter().filter_map(&keep).collect()),
         }
@@ -297,7 +300,7 @@ impl World {
             Base::Bundle(bundle) => bundle.answered(verb, request).map(Rc::new),
             Base::Files(..) => self.in_files(verb, request).ok_or_else(|| Unread::left_out(verb, request)),
             Base::Live(live) => {
-                let answer = self.unless_silent(ask(live)).await;
+                let answer = self.unless_silent(live, ask(live)).await;
                 answer.map(Rc::new).map_err(|error| Unread::of(verb, request, &error))
             }
         });
@@ -305,10 +308,14 @@ impl World {
     }
 
     /// Asks the API server, unless a request to it timed out before its first answer.
-    async fn unless_silent<T>(&self, request: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    async fn unless_silent<T>(
+        &self,
+        live: &LiveCluster,
+        request: impl Future<Output = anyhow::Result<T>>,
+    ) -> anyhow::Result<T> {
         let Remembered { answers, silence, .. } = &*self.seen;
         if let (false, Some(time)) = (answers.get(), silence.get()) {
-            return Err(CallError::TimedOut(time).into());
+            return Err(live.located(CallError::TimedOut(time)));
         }
         let answer = request.await;
         match answer.as_ref().map_err(anyhow::Error::downcast_ref) {
@@ -336,8 +343,6 @@ fn parsed<T: DeserializeOwned>(verb: &str, request: &str, answered: &Answered) -
 
 #[cfg(test)]
 mod tests {
-    use gmsa_cluster::{authorizer::rbac::Rbac, resolver::manifests::CredentialSpecs};
-
     use super::*;
 
     #[tokio::test]

@@ -60,9 +60,7 @@ fn referred(documents: &[Document], namespace: &str) -> BTreeMap<String, Value> 
             _ => None,
         };
         list("")?;
-        let mut value = document.value();
-        // Contents are facts of decisions, which the world has itself.
-        value.as_object_mut()?.remove("credspec");
+        let value = document.value();
         let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
         let name = text("/metadata/name").filter(|name| is_dns_subdomain(name))?;
         let path = format!("{}/{name}", list(text("/metadata/namespace").unwrap_or(namespace))?);

@@ -4,13 +4,11 @@
 
 use std::slice;
 
-use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
     admission::{Denial, pod::Pod},
     credspec::{SpecName, Verb, lint::suggest_name, placeholder::is_placeholder},
     diagnostic::Diagnostic,
 };
-use serde_json::Value;
 
 use super::{
     pods::{Decided, UNCHECKED, refused},
@@ -18,11 +16,11 @@ use super::{
     template::annotation,
 };
 use crate::shared::{
-    credspecs::without_tickets,
     names,
     output::{Report, ReportRow},
     rules::{self, instead_of},
-    walk::tickets::{missing_product, of_missing},
+    unread::Read,
+    walk::tickets::{SpecFault, missing_product, of_missing, spec_fault},
     webhook::is_without_tickets,
     world::is_about_use,
 };
@@ -92,16 +90,19 @@ pub(super) async fn check(decided: &Decided<'_>, mut all: Vec<TicketName<'_>>, r
     }
     all.retain(|asked| !placeholders.explain(&asked.at));
     for (index, asked) in all.iter().enumerate() {
-        let missing = no_tickets(decided, asked).await;
+        let fault = no_tickets(decided, asked).await;
+        let is_unread = fault.is_err();
+        let missing = fault.ok().flatten();
         // A permission for a name that does not exist says nothing.
-        let no_list = [&rules::TICKET_SERVICES, &rules::KEYTAB_NAMES];
-        let is_missing = missing.as_ref().is_some_and(|found| !no_list.contains(&found.rule));
+        let is_missing =
+            missing.as_ref().is_some_and(|found| [&rules::SPEC_MISSING, &rules::NOT_CHECKED].contains(&found.rule));
         let is_left = |denial: &&Denial| asked.is_denied_by(denial) && !(is_missing && is_about_use(denial));
         let own: Vec<&Denial> = decided.denials_of(None).filter(is_left).collect();
         let result = match (own.first(), &missing) {
             (Some(denial), _) => refused(denial),
             (None, Some(found)) if *found.rule == rules::NOT_CHECKED => UNCHECKED.to_owned(),
             (None, Some(found)) => format!("gets no {}: {}", asked.verb.product().name, found.rule.id),
+            (None, None) if is_unread => UNCHECKED.to_owned(),
             (None, None) => {
                 reviewed.silence().map_or_else(|| format!("gets {}", asked.verb.product().of_a_pod), str::to_owned)
             }
@@ -123,20 +124,20 @@ pub(super) async fn check(decided: &Decided<'_>, mut all: Vec<TicketName<'_>>, r
     report.findings.extend(sidecar::findings(checked, pod));
 }
 
-/// The finding that a credential spec is missing, or that its owner did not opt in.
-async fn no_tickets(decided: &Decided<'_>, asked: &TicketName<'_>) -> Option<Diagnostic> {
+/// The finding on the credential spec itself.
+async fn no_tickets(decided: &Decided<'_>, asked: &TicketName<'_>) -> Read<Option<Diagnostic>> {
     let Decided { checked, context, .. } = decided;
-    let spec = SpecName::parse(asked.name)?;
-    let read = context.world.find(&format!("{}/{spec}", collection())).await;
-    let object: Option<Value> = match context.read(read, &format!("credential spec {spec}")) {
-        Err(_) if context.world.has_cluster() => return None,
-        read => read.unwrap_or_default(),
+    let Some(spec) = SpecName::parse(asked.name) else { return Ok(None) };
+    let about = format!("credential spec {spec}");
+    let denial = match context.read(spec_fault(&context.world, asked.verb, spec.clone()).await, &about) {
+        Ok(Some(SpecFault::NotListed(found))) => return Ok(Some(checked.placed(&asked.at, found))),
+        Ok(Some(SpecFault::Denial(denial))) => denial,
+        Ok(None) => return Ok(None),
+        Err(unread) if context.world.has_cluster() => return Err(unread),
+        // Manifests are all that there is.
+        Err(_) => Denial::SpecMissing(spec),
     };
-    if let Some(object) = object {
-        return Some(checked.placed(&asked.at, without_tickets(&spec, asked.verb, &object)?));
-    }
-    let denial = Denial::SpecMissing(spec);
     let found = decided.denied(None, &asked.at, &denial).await;
     let nearest = names::nearest_spec(&context.world, slice::from_ref(&denial)).await;
-    Some(found.fixed(nearest.map(|nearest| format!("{}{nearest}", asked.key))))
+    Ok(Some(found.fixed(nearest.map(|nearest| format!("{}{nearest}", asked.key)))))
 }

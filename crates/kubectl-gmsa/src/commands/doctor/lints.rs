@@ -87,6 +87,7 @@ pub(super) static LINTS: [Lint; 13] = [
             reads::VERSION,
             reads::DEPLOYMENTS,
             reads::PODS,
+            reads::WORKLOADS,
             reads::NODES,
             reads::NODE,
             reads::ENDPOINTS,
@@ -113,7 +114,7 @@ pub(super) static LINTS: [Lint; 13] = [
     Lint {
         about: specs_and_pods::PODS,
         what: "whether pods carry what their credential specs hold",
-        reads: &[reads::SPECS, reads::PODS, reads::WEBHOOKS, reads::NAMESPACES],
+        reads: &[reads::SPECS, reads::PODS, reads::WORKLOADS, reads::WEBHOOKS, reads::NAMESPACES],
         run: |world, asked| Box::pin(specs_and_pods::check_pods(world, asked)),
     },
     Lint {

@@ -195,7 +195,7 @@ impl<'p> Seen<'p> {
         let mut all = self.init().iter().chain(self.containers());
         let (what, why) = if let Some(container) = all.find(|container| is_running(container) && !container.ready) {
             let is_probe = |event: &Event| event.reason == "Unhealthy" && event.may_be_of_container(&container.name);
-            let why = self.newest(is_probe).map_or("no event says why yet", |event| event.message.as_str());
+            let why = self.newest(is_probe).map_or(self.events.none(), |event| event.message.as_str());
             (format!("container {:?}", container.name), why.to_owned())
         } else {
             // An ended container is not ready either.

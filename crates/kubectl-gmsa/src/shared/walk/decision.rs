@@ -7,17 +7,18 @@ use serde_json::Value;
 
 use crate::shared::{
     admission::{NewPod, Reviewed},
-    credspecs::without_tickets,
     names,
     pods::ClusterPod,
     rules::{self, FixTarget, Names},
     unread::{Read, because, is_cause},
-    walk::workload::WorkloadTree,
+    walk::{
+        tickets::{SpecFault, spec_fault},
+        workload::WorkloadTree,
+    },
     world::{World, is_about_use},
 };
-use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
-    admission::{Denial, pod::Pod},
+    admission::Denial,
     credspec::{SpecName, Verb},
     diagnostic::{Check, Diagnostic, Rule, Severity},
 };
@@ -31,7 +32,15 @@ pub async fn checks(world: &World, pod: &NewPod, target: FixTarget<'_>) -> anyho
     let parsed = pod.pod().context("there is no pod template")?;
     let denials = world.admit(pod, &Reviewed::ASSUMED).await?;
     let mut denials: Vec<Denial> = denials.into_iter().map(|found| found.denial).collect();
-    let (services, unread) = ticket_specs(world, parsed, &mut denials).await;
+    let (mut services, mut unread) = (None, None);
+    for (verb, spec) in parsed.wants().filter_map(|(verb, name)| Some((verb, SpecName::parse(name)?))) {
+        match spec_fault(world, verb, spec).await {
+            Ok(Some(SpecFault::Denial(denial))) => denials.push(denial),
+            Ok(Some(SpecFault::NotListed(found))) => services = services.or(Some(found)),
+            Ok(None) => {}
+            Err(error) => unread = unread.or_else(|| Some(error.check(TEMPLATE))),
+        }
+    }
     let nearest = names::nearest_spec(world, &denials).await;
     let account = parsed.service_account();
     let line = |denial: &Denial, about| {
@@ -57,10 +66,10 @@ pub async fn checks(world: &World, pod: &NewPod, target: FixTarget<'_>) -> anyho
     let is_missing = world.runtime_class(class).await.map(|found| found == Some(None));
     let class = is_missing.map(|is_missing| class.filter(|_| is_missing).map(missing_class));
     let class = finding_or_skip(class, "runtime class", &mut checks);
-    let of_template = of_template.or(unread);
-    // A missing class precedes a denial that could not be checked.
-    let template = of_template.clone().filter(is_cause);
-    let template = template.or_else(|| class.or(services).map(|found| Check::found(TEMPLATE, found))).or(of_template);
+    let found = class.or(services).map(|found| Check::found(TEMPLATE, found));
+    // A cause precedes what could not be checked.
+    let template: Vec<Check> = [of_template, found, unread].into_iter().flatten().collect();
+    let template = template.iter().find(|check| is_cause(check)).or(template.first()).cloned();
     checks.push(template.unwrap_or_else(|| Check::pass(TEMPLATE, format!("names {specs}"))));
     if checks.iter().any(is_cause) {
         return Ok(checks);
@@ -74,23 +83,6 @@ pub async fn checks(world: &World, pod: &NewPod, target: FixTarget<'_>) -> anyho
     let allowed = || Check::pass(PERMISSION, format!("{namespace}:{account} may {verbs} {specs}"));
     checks.push(permission.unwrap_or_else(allowed));
     Ok(checks)
-}
-
-/// Looks up the credential specs that the pod wants tickets or a keytab of, because only the broker reads them. Adds a denial for each missing or
-/// unusable one. Returns the first finding on one whose owner has not opted in, and the first failed read.
-async fn ticket_specs(world: &World, pod: &Pod, denials: &mut Vec<Denial>) -> (Option<Diagnostic>, Option<Check>) {
-    let (mut services, mut unread) = (None, None);
-    for (verb, spec) in pod.wants().filter_map(|(verb, name)| Some((verb, SpecName::parse(name)?))) {
-        match world.find::<Value>(&format!("{}/{spec}", collection())).await {
-            Ok(None) => denials.push(Denial::SpecMissing(spec)),
-            Ok(Some(object)) if object.get("credspec").is_some_and(Value::is_object) => {
-                services = services.or_else(|| without_tickets(&spec, verb, &object));
-            }
-            Ok(Some(_)) => denials.push(Denial::SpecUnusable(spec)),
-            Err(error) => unread = unread.or_else(|| Some(error.check(TEMPLATE))),
-        }
-    }
-    (services, unread)
 }
 
 /// The finding; for a failed read, adds its `skip` line to `checks`.

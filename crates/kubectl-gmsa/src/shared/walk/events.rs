@@ -107,6 +107,11 @@ impl Events {
         self.unread.as_ref().map(|unread| unread.check("events"))
     }
 
+    /// The words for a state that no event explains.
+    pub fn none(&self) -> &'static str {
+        if self.unread.is_some() { "its events could not be read" } else { "no event says why" }
+    }
+
     fn add(&mut self, event: v1::Event) {
         let uid = event.involved_object.uid.clone().unwrap_or_default();
         let Some(event) = Event::of(event) else { return };

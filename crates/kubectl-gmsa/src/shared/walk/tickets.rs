@@ -3,18 +3,20 @@
 //! Invariants: of the log only the last lines are read; a log that could not be read is neither a pass nor a cause.
 
 use futures::future::join_all;
+use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
     admission::{
+        Denial,
         advice::advise_tickets,
         pod::{Pod, tickets::SIDECAR},
     },
-    credspec::{Verb, is_dns_label, is_dns_subdomain},
+    credspec::{SpecName, Verb, is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic, Severity},
     quote::remark,
 };
 use k8s_openapi::api::{
     admissionregistration::v1::ServiceReference,
-    core::v1::{ContainerState, ContainerStatus, Namespace},
+    core::v1::{ContainerState, ContainerStatus},
 };
 use serde_json::Value;
 
@@ -27,6 +29,7 @@ use super::{
     worst,
 };
 use crate::shared::{
+    credspecs::without_tickets,
     kinds::Kind,
     pods::ClusterPod,
     rules::{self, AgentFailure, FixTarget, Names, Phase},
@@ -55,6 +58,26 @@ pub async fn read_logs(world: &World) {
     let places = pods.iter().map(ClusterPod::place);
     let places = places.filter(|(namespace, name)| is_dns_label(namespace) && is_dns_subdomain(name)).take(LOGS);
     join_all(places.map(async |(namespace, name)| world.text(&log(namespace, name)).await)).await;
+}
+
+/// Why a credential spec gives a pod no tickets, or no keytab.
+pub enum SpecFault {
+    /// What a webhook would say of a slot that names it.
+    Denial(Denial),
+    /// Its owner has listed no services, or no names.
+    NotListed(Diagnostic),
+}
+
+/// The fault of a credential spec that a pod wants tickets or a keytab of. Only the broker reads it, so no webhook decides by it.
+pub async fn spec_fault(world: &World, verb: Verb, spec: SpecName) -> Read<Option<SpecFault>> {
+    let object: Option<Value> = world.find(&format!("{}/{spec}", collection())).await?;
+    Ok(match object {
+        None => Some(SpecFault::Denial(Denial::SpecMissing(spec))),
+        Some(object) if !object.get("credspec").is_some_and(Value::is_object) => {
+            Some(SpecFault::Denial(Denial::SpecUnusable(spec)))
+        }
+        Some(object) => without_tickets(&spec, verb, &object).map(SpecFault::NotListed),
+    })
 }
 
 /// The product that a pod asks for by its annotation without having the sidecar: no webhook has injected it.
@@ -221,8 +244,7 @@ impl<'p> TicketPod<'p> {
         let world = self.world;
         let service = broker(&self.pod.object, "broker")?;
         let ServiceReference { name, namespace, .. } = &service;
-        let read: Read<Option<Namespace>> = world.find(&format!("/api/v1/namespaces/{namespace}")).await;
-        if let Ok(found) = read
+        if let Ok(found) = world.namespace(namespace).await
             && let Some((text, wait)) = without_namespace("broker", &service, found.as_ref())
         {
             let fix = format!("{wait}Install it again: `helm install {name} CHART -n {namespace} --create-namespace`.");

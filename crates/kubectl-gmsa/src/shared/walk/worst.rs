@@ -88,7 +88,7 @@ fn created(workload: &WorkloadTree, is_broken: bool, nodes: &Nodes, events: &Eve
                 Some(rules::found(&rules::POD_ENDING, text, &seen.names()))
             })
         };
-        let no_event = if workload.object.is_paused() { "it is paused" } else { "no event says why" };
+        let no_event = if workload.object.is_paused() { "it is paused" } else { events.none() };
         why = why.or_else(ending).or_else(|| Some(missing(workload, format!("{count}, and {no_event}"))));
     }
     // StatefulSets and rolling updates wait for existing pods.

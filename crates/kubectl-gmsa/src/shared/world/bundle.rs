@@ -14,7 +14,7 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::to_raw_value};
 
-use super::{Answered, CREATE, DRY_RUN, GET, LIST, World, clean, pods::related, reads, scrub};
+use super::{Answered, CREATE, DRY_RUN, GET, LIST, World, clean, objects::related, reads, scrub};
 use crate::shared::{
     credspecs::contents_by_name,
     input,

@@ -1,41 +1,34 @@
-//! The webhooks' decision about a pod, made by their own code, from the facts of a cluster, a bundle or manifests. Each fact is looked
-//! up once in a run.
+//! The webhooks' decision about a pod, made by their own code, from the facts of a cluster, a bundle or manifests.
 
-use std::{borrow::Cow, cell::RefCell, collections::HashMap, sync::Arc, time::Duration};
+use std::{borrow::Cow, rc::Rc, sync::Arc};
 
 use anyhow::Context as _;
-use futures::future::join_all;
-use k8s_openapi::api::core::v1::Namespace;
-use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::{Base, World};
 use crate::shared::{
     admission::{NewPod, Reviewed},
-    unread::{OTHER_BUNDLE, Read, Remedy, Unread},
+    unread::{OTHER_BUNDLE, Remedy, Unread},
 };
 use gmsa_cluster::{
-    authorizer::{Authorization, Authorizer, rbac::Rbac},
-    manifests::{Document, Manifests},
-    resolver::{Freshness, Resolved, Resolver, live::collection, manifests::CredentialSpecs},
+    authorizer::{
+        Authorizer as _,
+        access_review::{AccessReviewAnswer, review},
+        rbac::Rbac,
+    },
+    resolver::{
+        live::{collection, found, not_installed},
+        manifests::CredentialSpecs,
+    },
 };
 use gmsa_core::{
     admission::{
         Decision, Denial, Enforcement, Fact, Failure, Known, Question, ServiceAccount, Settings, Sidecar, SlotDenial,
-        Source, TicketSettings,
+        Source, SpecFact, TicketSettings, UseFact,
     },
-    credspec::{GROUP, KIND, SpecName, VERSION, Verb, is_dns_subdomain},
+    credspec::{SpecName, Verb},
 };
-
-const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
-
-/// The kinds of RBAC objects.
-const KINDS: [(&str, &str); 4] = [
-    ("ClusterRole", "clusterroles"),
-    ("Role", "roles"),
-    ("ClusterRoleBinding", "clusterrolebindings"),
-    ("RoleBinding", "rolebindings"),
-];
 
 /// Whether a look-up failed here: only failures have a code from 500 on. The webhook looks up as another user from another place, so it
 /// may succeed.
@@ -48,48 +41,10 @@ pub fn is_about_use(denial: &Denial) -> bool {
     matches!(denial, Denial::NotAuthorized { .. } | Denial::AuthorizationFailed { .. })
 }
 
-/// Where facts are looked up, and those that are known.
-pub(super) struct FactSource {
-    resolver: Read<Arc<dyn Resolver>>,
-    authorizer: Read<Arc<dyn Authorizer>>,
-    /// The time limit of a call.
-    timeout: Duration,
-    specs: RefCell<HashMap<SpecName, Resolved>>,
-    uses: RefCell<HashMap<(ServiceAccount, Verb, SpecName), Authorization>>,
-}
-
-impl FactSource {
-    fn new(resolver: Read<Arc<dyn Resolver>>, authorizer: Read<Arc<dyn Authorizer>>, timeout: Duration) -> Self {
-        Self { resolver, authorizer, timeout, specs: RefCell::default(), uses: RefCell::default() }
-    }
-}
-
 impl World {
     /// The world of manifests, in which nothing but these facts is known.
     pub fn of_files(specs: CredentialSpecs, rbac: Rbac, namespace: String) -> Self {
-        Self::new(Base::Files(Arc::new(specs), Arc::new(rbac)), namespace)
-    }
-
-    async fn facts(&self) -> &FactSource {
-        self.seen.facts.get_or_init(|| self.of_base()).await
-    }
-
-    /// The facts of its source. For a bundle, permissions follow from its roles and bindings.
-    async fn of_base(&self) -> FactSource {
-        match &self.seen.base {
-            Base::Live(live) => return FactSource::new(Ok(live.api.clone()), Ok(live.api.clone()), live.timeout),
-            Base::Files(specs, rbac) => return FactSource::new(Ok(specs.clone()), Ok(rbac.clone()), Duration::ZERO),
-            Base::Bundle(_) => {}
-        }
-        let version = format!("{GROUP}/{VERSION}");
-        let specs = self.list(&collection()).await.map(|specs| -> Arc<dyn Resolver> {
-            let document = |spec: &Value| Document::of_api(KIND, &version, KIND, spec);
-            let documents: Vec<Document> = specs.iter().map(document).collect();
-            Arc::new(CredentialSpecs::from_documents(&documents).0)
-        });
-        let rbac = self.roles_and_bindings().await;
-        let rbac = rbac.map(|found| -> Arc<dyn Authorizer> { Arc::new(Rbac::from_documents(&found.documents).0) });
-        FactSource::new(specs, rbac, Duration::ZERO)
+        Self::new(Base::Files(Rc::new(specs), Rc::new(rbac)), namespace)
     }
 
     /// The cause and the remedy if a fact for the decision could not be read. `None` for other denials.
@@ -104,14 +59,18 @@ impl World {
         // Assumes that tickets are enabled. This sidecar has neither image nor broker, so a pod that has it must not be printed.
         let tickets = TicketSettings::On(Arc::new(Sidecar::default()));
         let settings = Settings { enforcement: Enforcement::Warn, tickets, ..Settings::default() };
+        // Only logs name the source.
+        let source = Source::Api;
         let mut pod = Cow::Borrowed(pod);
         let mut denials: Vec<SlotDenial> = Vec::new();
         for webhook in reviewed.webhooks.iter().copied() {
             let review = pod.review()?;
             let step = Decision::begin(Arc::clone(review), webhook, settings.clone());
             let answered = step.answered_by(async |question| match question {
-                Question::Contents(name, _) => Fact::Contents(self.spec(name).await),
-                Question::Use(account, verb, name) => Fact::Use(self.may(account, *verb, name).await),
+                Question::Contents(name, _) => Fact::Contents(Known { fact: self.spec(name).await, source }),
+                Question::Use(account, verb, name) => {
+                    Fact::Use(Known { fact: self.may(account, *verb, name).await, source })
+                }
             });
             let decision = answered.await;
             for found in decision.denials {
@@ -132,72 +91,46 @@ impl World {
         Ok(denials)
     }
 
-    /// The contents of a credential spec, read once.
-    pub async fn spec(&self, name: &SpecName) -> Resolved {
-        let facts = self.facts().await;
-        if let Some(known) = facts.specs.borrow().get(name) {
-            return known.clone();
+    /// The contents of a credential spec.
+    pub async fn spec(&self, name: &SpecName) -> SpecFact {
+        if let Base::Files(specs, _) = &self.seen.base {
+            return specs.fact(name);
         }
-        let found = match &facts.resolver {
-            Ok(resolver) => resolver.resolve(name, Freshness::Any, Instant::now() + facts.timeout).await,
-            Err(unread) => left_out(unread),
+        match self.find_in_cluster::<Box<RawValue>>(&format!("{}/{name}", collection())).await {
+            Ok(None) => SpecFact::Missing,
+            Ok(Some(object)) => found(name, object.get().as_bytes()).map_or_else(SpecFact::Failed, |read| read.fact),
+            Err(unread) if unread.is_missing() => {
+                SpecFact::Failed(Failure { cause: not_installed(), ..failure(&unread) })
+            }
+            Err(unread) => SpecFact::Failed(failure(&unread)),
+        }
+    }
+
+    /// Whether a service account may use a credential spec, or export it. For a bundle this follows from its roles and bindings.
+    async fn may(&self, account: &ServiceAccount, verb: Verb, name: &SpecName) -> UseFact {
+        let rbac = match &self.seen.base {
+            Base::Files(_, rbac) => Ok(&**rbac),
+            Base::Bundle(_) => {
+                let read = async || Ok(Rbac::from_documents(&self.roles_and_bindings().await?.documents).0);
+                self.seen.rbac.get_or_init(read).await.as_ref().map_err(Unread::clone)
+            }
+            Base::Live(_) => {
+                let (path, review) = match review(account, verb, name) {
+                    Ok(asked) => asked,
+                    Err(failure) => return UseFact::Failed(failure),
+                };
+                let answer = self.ask(&path, &review).await.map(AccessReviewAnswer::fact);
+                return answer.unwrap_or_else(|unread| UseFact::Failed(failure(&unread)));
+            }
         };
-        facts.specs.borrow_mut().insert(name.clone(), found.clone());
-        found
-    }
-
-    /// Whether a service account may use a credential spec, or export it, asked once.
-    async fn may(&self, account: &ServiceAccount, verb: Verb, name: &SpecName) -> Authorization {
-        let (facts, key) = (self.facts().await, (account.clone(), verb, name.clone()));
-        if let Some(known) = facts.uses.borrow().get(&key) {
-            return known.clone();
+        match rbac {
+            Ok(rbac) => rbac.may(account, verb, name, Instant::now()).await.fact,
+            Err(unread) => UseFact::Failed(failure(&unread)),
         }
-        let found = match &facts.authorizer {
-            Ok(authorizer) => authorizer.may(account, verb, name, Instant::now() + facts.timeout).await,
-            Err(unread) => left_out(unread),
-        };
-        facts.uses.borrow_mut().insert(key, found.clone());
-        found
-    }
-
-    /// Whether a service account is missing; among manifests only if they hold others of its namespace. Every namespace has `default`.
-    pub async fn is_account_missing(&self, namespace: &str, name: &str) -> Read<bool> {
-        if name == "default" || !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
-            return Ok(false);
-        }
-        let list = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
-        match self.find::<Value>(&format!("{list}/{name}")).await {
-            Err(_) if !self.has_cluster() => self.list::<Value>(&list).await.map(|_| true),
-            found => Ok(found?.is_none()),
-        }
-    }
-
-    /// A namespace; `None` if it does not exist, or cannot by its name.
-    pub async fn namespace(&self, name: &str) -> Read<Option<Namespace>> {
-        if is_dns_subdomain(name) { self.find(&format!("/api/v1/namespaces/{name}")).await } else { Ok(None) }
-    }
-
-    /// The runtime class of this name: `None` without a valid name, and `Some(None)` if it is missing.
-    pub async fn runtime_class(&self, name: Option<&str>) -> Read<Option<Option<Value>>> {
-        let Some(name) = name.filter(|name| is_dns_subdomain(name)) else { return Ok(None) };
-        self.find(&format!("/apis/node.k8s.io/v1/runtimeclasses/{name}")).await.map(Some)
-    }
-
-    /// Reads all roles and bindings.
-    pub async fn roles_and_bindings(&self) -> Read<Manifests> {
-        let reading =
-            KINDS.map(|(_, resources)| async move { self.list(&format!("/apis/{API_VERSION}/{resources}")).await });
-        let mut found = Manifests::default();
-        for ((kind, resources), items) in KINDS.into_iter().zip(join_all(reading).await) {
-            let document = |item: &Value| Document::of_api(resources, API_VERSION, kind, item);
-            found.documents.extend(items?.iter().map(document));
-        }
-        Ok(found)
     }
 }
 
-/// The answer for a fact that a bundle does not have.
-fn left_out<F: From<Failure>>(unread: &Unread) -> Known<F> {
-    let failure = Failure { refused: unread.code, ..Failure::new(&*unread.cause) };
-    Known { fact: failure.into(), source: Source::Files }
+/// Why a fact is not known.
+fn failure(unread: &Unread) -> Failure {
+    Failure { refused: unread.code, ..Failure::new(&*unread.cause) }
 }

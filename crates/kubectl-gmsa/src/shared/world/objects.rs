@@ -1,12 +1,17 @@
-//! The pods of all namespaces about GMSA, of which a large cluster has few: each page of the list is dropped but for them.
+//! Objects that several commands read: the pods about GMSA, of which a large cluster has few, service accounts, namespaces, runtime classes,
+//! roles and bindings.
 
 use std::{collections::BTreeSet, rc::Rc};
 
 use futures::future::join_all;
-use gmsa_core::admission::pod::Pod;
-use k8s_openapi::{api::core::v1, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use gmsa_cluster::manifests::{Document, Manifests};
+use gmsa_core::{admission::pod::Pod, credspec::is_dns_subdomain};
+use k8s_openapi::{
+    api::core::v1::{self, Namespace},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use super::{LIST, World};
 use crate::shared::{
@@ -24,6 +29,16 @@ pub fn pods_of(namespace: Option<&str>) -> String {
 pub struct Owned {
     pub metadata: ObjectMeta,
 }
+
+const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
+
+/// The kinds of RBAC objects.
+const KINDS: [(&str, &str); 4] = [
+    ("ClusterRole", "clusterroles"),
+    ("Role", "roles"),
+    ("ClusterRoleBinding", "clusterrolebindings"),
+    ("RoleBinding", "rolebindings"),
+];
 
 /// Whether an object may be kept, its uid, and its controller's.
 pub(super) type Link = (bool, String, Option<String>);
@@ -47,11 +62,45 @@ impl World {
         .await
     }
 
+    /// Whether a service account is missing; among manifests only if they hold others of its namespace. Every namespace has `default`.
+    pub async fn is_account_missing(&self, namespace: &str, name: &str) -> Read<bool> {
+        if name == "default" || !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
+            return Ok(false);
+        }
+        let list = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+        match self.find::<Value>(&format!("{list}/{name}")).await {
+            Err(_) if !self.has_cluster() => self.list::<Value>(&list).await.map(|_| true),
+            found => Ok(found?.is_none()),
+        }
+    }
+
+    /// A namespace; `None` if it does not exist, or cannot by its name.
+    pub async fn namespace(&self, name: &str) -> Read<Option<Namespace>> {
+        if is_dns_subdomain(name) { self.find(&format!("/api/v1/namespaces/{name}")).await } else { Ok(None) }
+    }
+
+    /// The runtime class of this name: `None` without a valid name, and `Some(None)` if it is missing.
+    pub async fn runtime_class(&self, name: Option<&str>) -> Read<Option<Option<Value>>> {
+        let Some(name) = name.filter(|name| is_dns_subdomain(name)) else { return Ok(None) };
+        self.find(&format!("/apis/node.k8s.io/v1/runtimeclasses/{name}")).await.map(Some)
+    }
+
+    /// Reads all roles and bindings.
+    pub async fn roles_and_bindings(&self) -> Read<Manifests> {
+        let reading =
+            KINDS.map(|(_, resources)| async move { self.list(&format!("/apis/{API_VERSION}/{resources}")).await });
+        let mut found = Manifests::default();
+        for ((kind, resources), items) in KINDS.into_iter().zip(join_all(reading).await) {
+            let document = |item: &Value| Document::of_api(resources, API_VERSION, kind, item);
+            found.documents.extend(items?.iter().map(document));
+        }
+        Ok(found)
+    }
+
     /// The uids of the workloads about GMSA, and of those above and below them.
     async fn makers(&self) -> BTreeSet<String> {
-        let unscoped = Self { declared: None, ..self.clone() };
         let lists = Kind::ALL.map(|kind| kind.collection(None));
-        let lists = join_all(lists.iter().map(|path| unscoped.items(path))).await;
+        let lists = join_all(lists.iter().map(|path| self.items(path))).await;
         let link = |object: &RawValue| {
             let Owned { metadata } = serde_json::from_str(object.get()).ok()?;
             let owner = controller_of(&metadata).map(|owner| owner.uid.clone());
