@@ -58,22 +58,22 @@ impl Unread {
         };
         let said = call.and_then(CallError::status).map(|status| status.message.clone()).unwrap_or_default();
         let code = call.and_then(CallError::code);
-        Self { code, said, ..Self::because(verb, path, causes::chain(error.as_ref()), remedy) }
+        Self { code, said, ..Self::new(verb, path, causes::chain(error.as_ref()), remedy) }
     }
 
     /// A missing object.
     pub fn missing(path: &str) -> Self {
         let cause = "it does not exist".to_owned();
-        Self { code: Some(404), ..Self::because("get", path, cause, Remedy::later("Try again.")) }
+        Self { code: Some(404), ..Self::new("get", path, cause, Remedy::later("Try again.")) }
     }
 
     /// A request that the bundle does not have.
     pub fn left_out(verb: &str, path: &str) -> Self {
         let what = path.split(['?', '{']).next().unwrap_or_default().trim_end();
-        Self::because(verb, path, format!("this bundle does not have {what}"), Remedy::new(OTHER_BUNDLE))
+        Self::new(verb, path, format!("this bundle does not have {what}"), Remedy::new(OTHER_BUNDLE))
     }
 
-    fn because(verb: &str, path: &str, cause: String, remedy: Remedy) -> Self {
+    fn new(verb: &str, path: &str, cause: String, remedy: Remedy) -> Self {
         Self { tried: format!("{verb} {path}"), cause, code: None, said: String::new(), remedy }
     }
 

@@ -176,7 +176,7 @@ async fn pod(world: &World, name: &str) -> anyhow::Result<Vec<Check>> {
         let fix = "Run it by a DaemonSet or a Deployment: a static Pod cannot use a credential spec by its name.";
         checks.push(Check::found(ADMISSION, Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix)));
     } else if pod.admission.uses_gmsa() || pod.admission.asks_tickets_of().next().is_some() {
-        let template = NewPod::new(namespace, decision::without_contents(&pod)?);
+        let template = NewPod::new(namespace, decision::as_created(&pod)?);
         checks = decision::checks(world, &template, target).await?;
         // A pod that no webhook reviewed has an unchecked permission.
         if let Some(unreviewed) = finding_or_skip(unreviewed(world, &pod).await, WEBHOOKS, &mut checks) {

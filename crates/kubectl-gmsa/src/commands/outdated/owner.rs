@@ -102,7 +102,7 @@ async fn verified(
     let found = read?.ok_or_else(|| not_owned("which does not exist"))?;
     if found.uid() != uid {
         Err(not_owned("with another uid than the existing one"))
-    } else if !found.selects(&pod.object.metadata.labels.clone().unwrap_or_default()) {
+    } else if !found.selects(&pod.object.metadata) {
         Err(not_owned("which does not select it"))
     } else if !found.uses_gmsa() {
         Err(not_owned("whose pod template does not use GMSA"))

@@ -159,7 +159,7 @@ pub fn retried_by_controller(created: Check, workload: &WorkloadTree) -> Check {
 }
 
 /// The pod as its controller would create it: JSON without the contents of named slots.
-pub fn without_contents(pod: &ClusterPod) -> anyhow::Result<Value> {
+pub fn as_created(pod: &ClusterPod) -> anyhow::Result<Value> {
     let mut json = serde_json::to_value(&pod.object)?;
     for slot in pod.admission.slots().filter(|slot| slot.name.is_some()) {
         if let Some(options) = json.pointer_mut(&slot.pointer()).and_then(Value::as_object_mut) {

@@ -89,8 +89,8 @@ impl WorkloadTree {
         makers.into_iter().flat_map(move |Maker { object, pods }| {
             let top = Rc::clone(&top);
             let is_selected = move |pod: &ClusterPod| {
-                let labels = pod.object.metadata.labels.clone().unwrap_or_default();
-                top.selects(&labels) && object.selects(&labels)
+                let pod = &pod.object.metadata;
+                top.selects(pod) && object.selects(pod)
             };
             pods.into_iter().filter(is_selected)
         })

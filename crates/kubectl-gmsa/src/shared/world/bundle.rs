@@ -86,13 +86,13 @@ impl Bundle {
         let partial = lists.iter().flat_map(|(_, items)| items).filter(|(of, _)| reads::is_partial(of));
         let link = |(of, object): &(&str, Value)| {
             let owner = controller_in(object).and_then(|owner| owner.get("uid")?.as_str());
-            (reads::is_taken(of, object), uid(object).to_owned(), owner.map(str::to_owned))
+            (reads::is_kept(of, object), uid(object).to_owned(), owner.map(str::to_owned))
         };
         let related = related(&partial.map(link).collect::<Vec<_>>());
         for (request, items) in &lists {
             let taken =
-                items.iter().filter(|(resource, item)| reads::is_taken(resource, item) || related.contains(uid(item)));
-            let taken = taken.map(|(resource, item)| (key(item), clean::taken(resource, item, &contents)));
+                items.iter().filter(|(resource, item)| reads::is_kept(resource, item) || related.contains(uid(item)));
+            let taken = taken.map(|(resource, item)| (key(item), clean::kept(resource, item, &contents)));
             bundle.lists.insert((*request).clone(), taken.collect());
         }
         for ((verb, request), cell) in kept.iter() {
@@ -124,7 +124,7 @@ impl Bundle {
             Value::Null => drop(self.objects.insert(name, Value::Null)),
             object => {
                 let known = if verb == CREATE { &mut self.answers } else { &mut self.objects };
-                known.insert(name, clean::taken(of, &object, contents));
+                known.insert(name, clean::kept(of, &object, contents));
             }
         }
         Ok(())

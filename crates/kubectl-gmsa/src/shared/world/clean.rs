@@ -24,7 +24,7 @@ use super::reads::{self, ACTS, CONFIG_VOLUMES, OMITTED_CONTENTS, VARIABLES, WORD
 use crate::shared::rules;
 
 /// The kept fields of an object. `contents` are the contents of the credential specs.
-pub fn taken(resource: &str, object: &Value, contents: &HashMap<String, Contents>) -> Value {
+pub fn kept(resource: &str, object: &Value, contents: &HashMap<String, Contents>) -> Value {
     if resource == PLURAL {
         return credential_spec(object);
     }

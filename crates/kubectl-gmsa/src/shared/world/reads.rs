@@ -105,16 +105,21 @@ const METADATA: &str = "metadata/name metadata/namespace metadata/uid metadata/l
     metadata/annotations/kubectl.kubernetes.io~1restartedAt metadata/generateName";
 
 /// Fields of a pod and of a pod template.
-const POD: &str = "metadata/labels metadata/annotations/kubectl.kubernetes.io~1restartedAt metadata/annotations/gmsa-webhook~1tickets metadata/annotations/gmsa-webhook~1keytab spec/nodeName spec/nodeSelector spec/os \
-    spec/runtimeClassName spec/serviceAccountName spec/hostname spec/hostNetwork spec/tolerations \
-    spec/affinity/nodeAffinity spec/restartPolicy spec/securityContext/windowsOptions spec/securityContext/fsGroup spec/volumes/secret \
-    spec/volumes/name spec/volumes/emptyDir spec/volumes/configMap/name spec/volumes/projected/sources/serviceAccountToken spec/containers/volumeMounts \
-    spec/initContainers/args spec/initContainers/env spec/initContainers/startupProbe/failureThreshold spec/initContainers/volumeMounts \
-    spec/containers/name spec/containers/image spec/containers/ports spec/containers/args spec/containers/env \
-    spec/containers/securityContext/windowsOptions spec/containers/resources spec/initContainers/name \
-    spec/initContainers/image spec/initContainers/restartPolicy spec/initContainers/securityContext/windowsOptions \
-    spec/ephemeralContainers/name spec/ephemeralContainers/securityContext/windowsOptions status/phase status/reason \
-    status/message status/conditions status/initContainerStatuses status/containerStatuses";
+const POD: &str = "\
+    metadata/annotations/gmsa-webhook~1keytab metadata/annotations/gmsa-webhook~1tickets \
+    metadata/annotations/kubectl.kubernetes.io~1restartedAt metadata/labels \
+    spec/affinity/nodeAffinity spec/hostNetwork spec/hostname spec/nodeName spec/nodeSelector spec/os spec/restartPolicy \
+    spec/runtimeClassName spec/serviceAccountName spec/tolerations \
+    spec/securityContext/fsGroup spec/securityContext/windowsOptions \
+    spec/volumes/configMap/name spec/volumes/emptyDir spec/volumes/name spec/volumes/projected/sources/serviceAccountToken \
+    spec/volumes/secret \
+    spec/containers/args spec/containers/env spec/containers/image spec/containers/name spec/containers/ports \
+    spec/containers/resources spec/containers/securityContext/windowsOptions spec/containers/volumeMounts \
+    spec/initContainers/args spec/initContainers/env spec/initContainers/image spec/initContainers/name \
+    spec/initContainers/restartPolicy spec/initContainers/securityContext/windowsOptions \
+    spec/initContainers/startupProbe/failureThreshold spec/initContainers/volumeMounts \
+    spec/ephemeralContainers/name spec/ephemeralContainers/securityContext/windowsOptions \
+    status/conditions status/containerStatuses status/initContainerStatuses status/message status/phase status/reason";
 
 const WORKLOAD: &str = "metadata/annotations/meta.helm.sh~1release-name metadata/annotations/meta.helm.sh~1release-namespace \
     metadata/annotations/deprecated.daemonset.template.generation spec/replicas spec/parallelism spec/completions spec/suspend spec/selector spec/updateStrategy spec/paused \
@@ -195,7 +200,7 @@ fn workload(resource: &str) -> Option<Kind> {
 }
 
 /// Whether a list keeps an object: pods, workloads and webhooks are kept only if they name GMSA, pods also if they ask for tickets or a keytab.
-pub fn is_taken(resource: &str, object: &Value) -> bool {
+pub fn is_kept(resource: &str, object: &Value) -> bool {
     let searched = if resource.ends_with("webhookconfigurations") { Some(object) } else { object.get("spec") };
     let annotations = object.pointer("/metadata/annotations");
     let asks =

@@ -146,8 +146,10 @@ impl ClusterWorkload {
         self.spec.update_strategy.pointer("/rollingUpdate/partition").and_then(Value::as_u64).unwrap_or(0)
     }
 
-    /// Whether its selector matches these labels. An empty selector, which `apps/v1` does not allow, does not count.
-    pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
+    /// Whether its selector matches the labels of a pod. An empty selector, which `apps/v1` does not allow, does not count.
+    pub fn selects(&self, pod: &ObjectMeta) -> bool {
+        let none = BTreeMap::new();
+        let labels = pod.labels.as_ref().unwrap_or(&none);
         let selector = self.spec.selector.clone().and_then(|selector| Selector::try_from(selector).ok());
         selector.is_some_and(|selector| !selector.selects_all() && selector.matches(labels))
     }
