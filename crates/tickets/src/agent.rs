@@ -183,7 +183,7 @@ async fn test(args: BrokerArgs) -> Result<ExitCode, String> {
 
 /// Keeps what was asked for current until a signal.
 async fn start(broker: BrokerArgs, args: KeepArgs, log: LogArgs) -> Result<ExitCode, String> {
-    let broker = Arc::new(BrokerClient::new(broker)?);
+    let (broker, has_keytab) = (Arc::new(BrokerClient::new(broker)?), args.keytab.is_some());
     let tickets = args.credential_spec.map(|spec| (Verb::Use, spec, args.token_file));
     let keytab = args.keytab.map(|spec| (Verb::Export, spec, args.keytab_token_file));
     let agents = tickets.into_iter().chain(keytab).map(|(verb, credential_spec, token_file)| Agent {
@@ -200,7 +200,7 @@ async fn start(broker: BrokerArgs, args: KeepArgs, log: LogArgs) -> Result<ExitC
     let agents: Vec<Agent> = agents.collect();
     let mut signals = Signals::install().map_err(|error| format!("cannot handle signals: {error}"))?;
     let _log = telemetry::init(&PROGRAM, log, None);
-    if agents.iter().any(|agent| agent.verb == Verb::Export) {
+    if has_keytab {
         agents.iter().for_each(Agent::announce);
     }
     tokio::select! {

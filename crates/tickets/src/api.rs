@@ -5,15 +5,17 @@
 
 use std::time::Duration;
 
-use gmsa_core::diagnostic::rules::{self, Rule};
+use gmsa_core::{credspec::Verb, word_enum};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-/// The path of a request for tickets, which is a POST.
-pub const PATH: &str = "/v1/tickets";
-
-/// The path of a request for a keytab, which is a POST of the same form.
-pub const KEYTAB_PATH: &str = "/v1/keytab";
+/// The path of a request for tickets, or for a keytab. Both are a POST of the same form.
+pub fn path(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Use => "/v1/tickets",
+        Verb::Export => "/v1/keytab",
+    }
+}
 
 /// The longest body of a request, in bytes.
 pub const MAX_REQUEST: usize = 4 << 10;
@@ -96,81 +98,65 @@ pub struct RefusalBody {
     pub message: String,
 }
 
-/// Ids of rules that `kubectl gmsa` finds too, in words of other programs.
-pub mod reasons {
-    macro_rules! reasons {
-        ($($name:ident: $id:literal;)+) => {
-            $(pub const $name: &str = $id;)+
-            pub(super) const ALL: &[&str] = &[$($id),+];
-        };
+word_enum! {
+    /// The reason of a refusal: the id of a rule.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Reason {
+        AccountClass = "account-class",
+        AccountDiffers = "account-differs",
+        AccountDisabled = "account-disabled",
+        AccountExpired = "account-expired",
+        AccountLocked = "account-locked",
+        AccountPassword = "account-password",
+        AccountRevoked = "account-revoked",
+        AccountUnknown = "account-unknown",
+        AuthorizationFailed = "authorization-failed",
+        DirectoryClock = "directory-clock",
+        DirectoryDenied = "directory-denied",
+        KdcUnreachable = "kdc-unreachable",
+        KerberosConfiguration = "kerberos-configuration",
+        KeytabDomain = "keytab-domain",
+        KeytabKeys = "keytab-keys",
+        KeytabNames = "keytab-names",
+        LdapCredentials = "ldap-credentials",
+        LdapUnreachable = "ldap-unreachable",
+        LogonDenied = "logon-denied",
+        LogonRestricted = "logon-restricted",
+        NotAuthorized = "not-authorized",
+        PasswordExpired = "password-expired",
+        PrincipalUnknown = "principal-unknown",
+        ServerCertificate = "server-certificate",
+        SpecMissing = "spec-missing",
+        SpecUnreadable = "spec-unreadable",
+        SpecUnusable = "spec-unusable",
+        TicketAccount = "ticket-account",
+        TicketAnswer = "ticket-answer",
+        TicketBusy = "ticket-busy",
+        TicketCheck = "ticket-check",
+        TicketDomain = "ticket-domain",
+        TicketEncryption = "ticket-encryption",
+        TicketPod = "ticket-pod",
+        TicketRate = "ticket-rate",
+        TicketReferral = "ticket-referral",
+        TicketRequest = "ticket-request",
+        TicketServices = "ticket-services",
+        TicketSize = "ticket-size",
+        TicketToken = "ticket-token",
     }
-
-    reasons! {
-        ACCOUNT_LOCKED: "account-locked";
-        ACCOUNT_REVOKED: "account-revoked";
-        DIRECTORY_DENIED: "directory-denied";
-        KDC_UNREACHABLE: "kdc-unreachable";
-        KERBEROS_CONFIGURATION: "kerberos-configuration";
-        LDAP_CREDENTIALS: "ldap-credentials";
-        LDAP_UNREACHABLE: "ldap-unreachable";
-        LOGON_DENIED: "logon-denied";
-        LOGON_RESTRICTED: "logon-restricted";
-        PASSWORD_EXPIRED: "password-expired";
-        PRINCIPAL_UNKNOWN: "principal-unknown";
-        SERVER_CERTIFICATE: "server-certificate";
-        TICKET_ENCRYPTION: "ticket-encryption";
-    }
-}
-
-/// The rules of the core whose ids are reasons.
-const RULES: [&Rule; 27] = [
-    &rules::ACCOUNT_CLASS,
-    &rules::ACCOUNT_DIFFERS,
-    &rules::ACCOUNT_DISABLED,
-    &rules::ACCOUNT_EXPIRED,
-    &rules::ACCOUNT_PASSWORD,
-    &rules::ACCOUNT_UNKNOWN,
-    &rules::AUTHORIZATION_FAILED,
-    &rules::DIRECTORY_CLOCK,
-    &rules::KEYTAB_DOMAIN,
-    &rules::KEYTAB_KEYS,
-    &rules::KEYTAB_NAMES,
-    &rules::NOT_AUTHORIZED,
-    &rules::SPEC_MISSING,
-    &rules::SPEC_UNREADABLE,
-    &rules::SPEC_UNUSABLE,
-    &rules::TICKET_ACCOUNT,
-    &rules::TICKET_ANSWER,
-    &rules::TICKET_BUSY,
-    &rules::TICKET_CHECK,
-    &rules::TICKET_DOMAIN,
-    &rules::TICKET_POD,
-    &rules::TICKET_RATE,
-    &rules::TICKET_REFERRAL,
-    &rules::TICKET_REQUEST,
-    &rules::TICKET_SERVICES,
-    &rules::TICKET_SIZE,
-    &rules::TICKET_TOKEN,
-];
-
-/// Every reason.
-pub fn every_reason() -> Vec<&'static str> {
-    RULES.iter().map(|rule| rule.id).chain(reasons::ALL.iter().copied()).collect()
 }
 
 /// Why there are no tickets, or there is no keytab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub status: StatusCode,
-    /// A reason of [`every_reason`].
-    pub reason: &'static str,
+    pub reason: Reason,
     pub message: String,
     /// For 429 and 503, when another request is expected to be answered; `None` for the usual pause.
     pub retry_after: Option<Duration>,
 }
 
 impl Refusal {
-    pub fn new(status: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn new(status: StatusCode, reason: Reason, message: impl Into<String>) -> Self {
         Self { status, reason, message: message.into(), retry_after: None }
     }
 
@@ -182,36 +168,37 @@ impl Refusal {
 
     /// 400: the request cannot be read.
     pub fn unreadable(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, rules::TICKET_REQUEST.id, message)
+        Self::new(StatusCode::BAD_REQUEST, Reason::TicketRequest, message)
     }
 
     /// 401: the token shows no pod that may ask.
     pub fn unauthenticated(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, rules::TICKET_TOKEN.id, message)
+        Self::new(StatusCode::UNAUTHORIZED, Reason::TicketToken, message)
     }
 
     /// 403
-    pub fn forbidden(reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn forbidden(reason: Reason, message: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, reason, message)
     }
 
     /// 409: the account cannot log on.
-    pub fn no_logon(reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn no_logon(reason: Reason, message: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, reason, message)
     }
 
     /// 502: a controller refuses the broker, or its answer cannot be used.
-    pub fn bad_gateway(reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn bad_gateway(reason: Reason, message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_GATEWAY, reason, message)
     }
 
     /// 503: something does not answer, or there is no room.
-    pub fn unavailable(reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn unavailable(reason: Reason, message: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, reason, message)
     }
 
     pub fn body(&self) -> RefusalBody {
-        RefusalBody { code: self.status.as_u16(), reason: self.reason.to_owned(), message: self.message.clone() }
+        let reason = self.reason.as_str().to_owned();
+        RefusalBody { code: self.status.as_u16(), reason, message: self.message.clone() }
     }
 }
 
@@ -219,32 +206,13 @@ impl Refusal {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]
     fn every_reason_is_the_id_of_a_rule() {
         let page = std::fs::read_to_string(gmsa_test_support::repository().join("docs/rules.md")).unwrap();
-        for reason in every_reason() {
+        for reason in Reason::ALL.map(Reason::as_str) {
             assert!(page.contains(&format!("\n### {reason}\n")), "{reason}");
         }
-    }
-
-    #[test]
-    fn every_rule_of_the_core_that_the_broker_names_is_a_reason() {
-        let source = gmsa_test_support::repository().join("crates/tickets/src");
-        let folder = std::fs::read_dir(source.join("broker")).unwrap().map(|file| file.unwrap().path());
-        let text: String =
-            folder.chain([source.join("broker.rs")]).map(|file| std::fs::read_to_string(file).unwrap()).collect();
-        let names = text
-            .split("rules::")
-            .skip(1)
-            .filter_map(|rest| rest.split(|c: char| !c.is_ascii_uppercase() && c != '_').next());
-        let missing: BTreeSet<_> = names
-            .map(|name| name.to_lowercase().replace('_', "-"))
-            .filter(|id| !every_reason().contains(&&**id))
-            .collect();
-        assert_eq!(missing, BTreeSet::new());
     }
 }

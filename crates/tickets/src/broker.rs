@@ -5,7 +5,7 @@
 //! may not use it.
 //! The directory is asked only for a pod that may have the identity, so nobody else costs it anything.
 //!
-//! A new refusal is its rule in `RULES`, or its id in `reasons`, of `api.rs`, where the constructors of `Refusal` have the common statuses, and `Refusal::new` takes any; the step that
+//! A new refusal is its rule a [`Reason`] in `api.rs`, where the constructors of `Refusal` have the common statuses, and `Refusal::new` takes any; the step that
 //! returns it; and a row in `tests/broker/statuses.rs`.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -15,7 +15,6 @@ use gmsa_cluster::{apiserver::ApiServer, authorizer::Authorizer};
 use gmsa_core::{
     admission::Denial,
     credspec::{SpecName, Verb, services::Services},
-    diagnostic::rules,
     quote::Quoted,
 };
 use gmsa_kerberos::{Error as KerberosError, KdcRefusal, PrincipalName, Ticket, ccache, krb5_conf};
@@ -24,31 +23,28 @@ use time::{UtcDateTime, format_description::well_known::Rfc3339};
 use tokio::time::Instant;
 
 mod accounts;
-mod audit;
+mod caller;
 mod controller_failures;
 mod domain;
 mod keytab;
-mod pod;
 mod pod_limits;
 mod referrals;
 mod room;
 pub mod routes;
 mod spec;
-mod token;
 
 use accounts::{Accounts, KeptAccount, Logon};
-use audit::Audit;
-pub use audit::REFUSED;
+use caller::Caller;
 pub use domain::TicketDomain;
 use keytab::AccountKeys;
 use pod_limits::PodLimits;
 use referrals::ServiceError;
 use room::{Room, RoomPlace};
+use routes::Audit;
 use spec::{SpecAccount, Specs};
-use token::Caller;
 
 use crate::{
-    api::{CCACHE, Given, GivenProduct, MAX_RESPONSE, RESERVE, Refusal},
+    api::{CCACHE, Given, GivenProduct, MAX_RESPONSE, RESERVE, Reason, Refusal},
     domains::DomainConfig,
     limits::{BrokerLimits, Times},
     metrics::{BrokerMetrics, Exchange},
@@ -106,34 +102,33 @@ impl Broker {
         deadline: Instant,
     ) -> Result<Given, Refusal> {
         self.pods.admit(&caller.uid)?;
-        pod::check(&self.api, caller, verb, name, deadline).await?;
+        caller::check_pod(&self.api, caller, verb, name, deadline).await?;
         self.may(verb, caller, name, deadline).await?;
         let spec = self.specs.read(verb, name, &caller.account, deadline).await?;
         audit.account = Some(format!("{}@{}", spec.account.sam, spec.account.domain));
         let domain = self.domain(name, &spec.account)?;
-        if verb == Verb::Export && !domain.config.keytabs {
-            let message = format!("the broker gives no keytabs of {}", domain.config.kdcs.name);
-            return Err(Refusal::forbidden(rules::KEYTAB_DOMAIN.id, message));
+        let (product, of_domain) = (verb.product().name, &domain.config.kdcs.name);
+        if !domain.config.gives(verb) {
+            let message = format!("the broker gives no {product} of {of_domain}");
+            return Err(Refusal::forbidden(Reason::KeytabDomain, message));
         }
         if !domain.config.allows(&spec.account.sam) {
-            let (sam, product) = (Quoted::new(&spec.account.sam), verb.product().name);
-            let message = format!("the broker gives no {product} of {sam} in {}", domain.config.kdcs.name);
-            return Err(Refusal::forbidden(rules::TICKET_ACCOUNT.id, message));
+            let message = format!("the broker gives no {product} of {} in {of_domain}", Quoted::new(&spec.account.sam));
+            return Err(Refusal::forbidden(Reason::TicketAccount, message));
         }
         let place = domain.room.enter(&caller.account.namespace, deadline).await;
         let place = Arc::new(place.map_err(|expected| {
             let message = format!(
-                "too many requests wait for the domain controllers of {}: this namespace has its share",
-                domain.config.kdcs.name
+                "too many requests wait for the domain controllers of {of_domain}: this namespace has its share"
             );
-            Refusal::unavailable(rules::TICKET_BUSY.id, message).after(expected)
+            Refusal::unavailable(Reason::TicketBusy, message).after(expected)
         })?);
         let account = self.accounts.get(domain, &spec.account)?;
         let (logon, tickets) = self.issue(domain, &account, &spec.services, &place, deadline).await?;
-        if verb == Verb::Use {
-            return Ok(answer(name, &spec.services, &logon, &tickets));
-        }
-        let keys = opening(&account, &tickets, deadline).await?;
+        let keys = match verb {
+            Verb::Use => return Ok(answer(name, &spec.services, &logon, &tickets)),
+            Verb::Export => opening(&account, &tickets, deadline).await?,
+        };
         self.metrics.keytab(&caller.account.namespace);
         let left = keys.next.saturating_duration_since(Instant::now());
         Ok(Given {
@@ -154,7 +149,7 @@ impl Broker {
                 "cred spec {name} is of the domain {}, which the broker does not have",
                 Quoted::new(&account.domain)
             );
-            Refusal::new(StatusCode::NOT_IMPLEMENTED, rules::TICKET_DOMAIN.id, message)
+            Refusal::new(StatusCode::NOT_IMPLEMENTED, Reason::TicketDomain, message)
         })
     }
 
@@ -162,8 +157,8 @@ impl Broker {
     async fn may(&self, verb: Verb, caller: &Caller, name: &SpecName, deadline: Instant) -> Result<(), Refusal> {
         let fact = self.authorizer.may(&caller.account, verb, name, deadline).await.fact;
         fact.allows(&caller.account.name, verb, name).map_err(|denial| match denial {
-            Denial::NotAuthorized { .. } => Refusal::forbidden(denial.reason(), denial.to_string()),
-            _ => Refusal::unavailable(denial.reason(), denial.to_string()),
+            Denial::NotAuthorized { .. } => Refusal::forbidden(Reason::NotAuthorized, denial.to_string()),
+            _ => Refusal::unavailable(Reason::AuthorizationFailed, denial.to_string()),
         })
     }
 
@@ -244,13 +239,13 @@ async fn opening(
 
 fn no_name(service: &str) -> Refusal {
     let message = format!("{} is not the name of a service in Kerberos", Quoted::new(service));
-    Refusal::forbidden(rules::TICKET_SERVICES.id, message)
+    Refusal::forbidden(Reason::TicketServices, message)
 }
 
 fn too_large() -> Refusal {
     let message =
         "the tickets take more than 128 KiB: list fewer services, or make the account a member of fewer groups";
-    Refusal::bad_gateway(rules::TICKET_SIZE.id, message)
+    Refusal::bad_gateway(Reason::TicketSize, message)
 }
 
 fn answer(name: &SpecName, services: &Services, logon: &Logon, tickets: &[Ticket]) -> Given {

@@ -8,9 +8,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gmsa_core::causes::chain;
 use gmsa_core::{
-    credspec::{is_dns_subdomain, services::is_in},
+    causes::chain,
+    credspec::{Verb, is_dns_subdomain, services::is_in},
     quote::Quoted,
 };
 use gmsa_directory::{Address, Controller, Error, NameServers, credentials::password_in, ldap};
@@ -203,6 +203,14 @@ impl DomainConfig {
         let nearest = listed.max_by_key(|other| other.name.len())?;
         // A child domain can list its parent.
         Some(nearest).filter(|nearest| !is_in(service, &self.kdcs.name) || nearest.name.len() > self.kdcs.name.len())
+    }
+
+    /// Whether what this verb is for is given of its accounts.
+    pub fn gives(&self, verb: Verb) -> bool {
+        match verb {
+            Verb::Use => true,
+            Verb::Export => self.keytabs,
+        }
     }
 
     /// Whether tickets of this account may be given.

@@ -50,15 +50,6 @@ pub const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a connection may stay open without a request. An agent asks every few minutes, each time on a new one.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a request may take: the calls to the API server, and controllers that do not answer.
-pub const TIME_ALLOWED: Duration = Duration::from_secs(25);
-
-/// How long a logon may take, the read of the password included.
-pub const LOGON_TIMEOUT: Duration = Duration::from_secs(15);
-
-/// How long one KDC may take for an answer.
-pub const KDC_TIMEOUT: Duration = Duration::from_secs(3);
-
 /// After a failed logon, how long its refusal is the answer; the usual `Retry-After`.
 pub const PAUSE: Duration = Duration::from_secs(10);
 
@@ -136,13 +127,14 @@ pub struct Times {
     pub logon: Duration,
     /// After a failure, how long its refusal is the answer.
     pub pause: Duration,
-    /// For a whole request.
+    /// For a whole request: the calls to the API server, and controllers that do not answer.
     pub request: Duration,
 }
 
 impl Default for Times {
     fn default() -> Self {
-        Self { kdc: KDC_TIMEOUT, logon: LOGON_TIMEOUT, pause: PAUSE, request: TIME_ALLOWED }
+        let seconds = Duration::from_secs;
+        Self { kdc: seconds(3), logon: seconds(15), pause: PAUSE, request: seconds(25) }
     }
 }
 

@@ -9,7 +9,7 @@ use gmsa_core::word_enum;
 use gmsa_edge::metrics::absent;
 use prometheus_client::metrics::{counter::Counter, family::Family, histogram::Histogram};
 
-use crate::api::every_reason;
+use crate::api::Reason;
 
 /// Seconds: from an answer without a controller to the longest request.
 const BUCKETS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 10.0, 25.0];
@@ -32,7 +32,7 @@ word_enum! {
 
 gmsa_edge::labels! {
     NamespaceLabel { pod_namespace: String = ["NAMESPACE".to_owned()] } => absent
-    RequestLabel { outcome: &'static str = [vec![GIVEN], every_reason()].concat() }
+    RequestLabel { outcome: &'static str = [vec![GIVEN], Reason::ALL.map(Reason::as_str).to_vec()].concat() }
     StageLabel { outcome: &'static str = [GIVEN, "refused"] }
     ExchangeLabels { kind: &'static str = Exchange::ALL.map(Exchange::as_str), outcome: &'static str = ["done", "failed"] }
 }
@@ -53,8 +53,8 @@ gmsa_edge::metrics! {
 
 impl BrokerMetrics {
     /// A request was answered: with what it asked for, or with this reason.
-    pub fn request(&self, refused: Option<&'static str>, duration: Duration) {
-        self.requests.get_or_create(&RequestLabel { outcome: refused.unwrap_or(GIVEN) }).inc();
+    pub fn request(&self, refused: Option<Reason>, duration: Duration) {
+        self.requests.get_or_create(&RequestLabel { outcome: refused.map_or(GIVEN, Reason::as_str) }).inc();
         let outcome = if refused.is_some() { "refused" } else { GIVEN };
         self.durations.get_or_create(&StageLabel { outcome }).observe(duration.as_secs_f64());
     }

@@ -39,7 +39,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     PROGRAM,
-    broker::{Broker, REFUSED, routes},
+    broker::{
+        Broker,
+        routes::{self, REFUSED},
+    },
     domains::{self, DomainConfig},
     limits::{BrokerLimits, DEFAULT_MEMORY, IDLE_TIMEOUT, Times},
     metrics::BrokerMetrics,

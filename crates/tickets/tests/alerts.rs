@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use gmsa_edge::metrics::register;
 use gmsa_test_support::repository;
-use gmsa_tickets::{PROGRAM, api::every_reason, metrics::BrokerMetrics};
+use gmsa_tickets::{PROGRAM, api::Reason, metrics::BrokerMetrics};
 use prometheus_client::encoding::text::encode;
 
 fn alerts() -> String {
@@ -40,6 +40,6 @@ fn every_reason_of_the_broker_is_in_an_alert_or_a_fault_of_the_client() {
     let patterns = alerts.split("outcome=~\"").skip(1).map(|rest| rest.split('"').next().unwrap());
     let alerted: BTreeSet<&str> = patterns.flat_map(|pattern| pattern.split('|')).collect();
     assert!(OF_CLIENTS.iter().all(|fault| !alerted.contains(fault)));
-    let reasons: BTreeSet<&str> = every_reason().into_iter().collect();
+    let reasons: BTreeSet<&str> = Reason::ALL.map(Reason::as_str).into();
     assert_eq!(&alerted | &BTreeSet::from(OF_CLIENTS), reasons);
 }

@@ -227,7 +227,8 @@ fn of_tickets() -> Vec<LimitRow> {
     let limits = tickets::BrokerLimits::of_memory(tickets::DEFAULT_MEMORY);
     let waiting = format!("{}, at {} each,", number(limits.tickets), bytes(tickets::PER_TICKETS));
     let tokens = CallKind::TokenReview;
-    let times = [tickets::TIME_ALLOWED, tickets::LOGON_TIMEOUT, tickets::KDC_TIMEOUT].map(time);
+    let tickets::Times { request, logon, kdc, .. } = tickets::Times::default();
+    let times = [request, logon, kdc].map(time);
     vec![
         (
             "`gmsa-tickets`: requests that are given tickets",

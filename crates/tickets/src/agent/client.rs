@@ -9,7 +9,7 @@ use bytes::Bytes;
 use gmsa_cluster::body::{self, BodyError};
 use gmsa_core::{
     credspec::{Verb, dns_name},
-    diagnostic::rules::{self, END_OF_TICKETS},
+    diagnostic::rules::END_OF_TICKETS,
     quote::remark,
 };
 use gmsa_edge::tls::{CaBundle, crypto_provider};
@@ -25,7 +25,7 @@ use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::TlsConnector;
 
 use super::schedule::RetryAfter;
-use crate::api::{Given, KEYTAB_PATH, MAX_RESPONSE, PATH, RefusalBody, TicketRequest};
+use crate::api::{Given, MAX_RESPONSE, Reason, RefusalBody, TicketRequest, path};
 
 /// How long a request may take: the time that the broker has for controllers that do not answer, and the way there and back.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -109,8 +109,8 @@ impl AskError {
     /// How long the broker asks to wait.
     pub fn retry_after(&self) -> Option<RetryAfter> {
         let Self::Refused { refusal, retry_after, .. } = self else { return None };
-        let reasons = [&rules::TICKET_BUSY, &rules::TICKET_RATE];
-        let is_for_room = refusal.as_ref().is_some_and(|body| reasons.iter().any(|rule| rule.id == body.reason));
+        let reasons = [Reason::TicketBusy, Reason::TicketRate].map(Reason::as_str);
+        let is_for_room = refusal.as_ref().is_some_and(|body| reasons.contains(&&*body.reason));
         retry_after.map(|wait| RetryAfter { wait, is_for_room })
     }
 }
@@ -173,7 +173,7 @@ impl BrokerClient {
         let mut bearer = bearer.map_err(|_| not_token())?;
         bearer.set_sensitive(true);
         let body = TicketRequest { credential_spec: credential_spec.to_owned() };
-        Request::post(if verb == Verb::Use { PATH } else { KEYTAB_PATH })
+        Request::post(path(verb))
             .header(HOST, &self.name)
             .header(CONTENT_TYPE, "application/json")
             .header(AUTHORIZATION, bearer)

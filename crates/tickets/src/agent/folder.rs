@@ -90,8 +90,9 @@ impl Folder {
     /// Removes these files, and says whether there were tickets, or a keytab.
     pub fn remove_given(&self, verb: Verb) -> bool {
         let [given, summary, _] = files(verb);
-        if verb == Verb::Use {
-            let _ = self.remove(KRB5_CONF);
+        match verb {
+            Verb::Use => drop(self.remove(KRB5_CONF)),
+            Verb::Export => {}
         }
         [given, summary].map(|name| self.remove(name).unwrap_or(false))[0]
     }
@@ -115,18 +116,23 @@ impl Folder {
         if kept.is_empty() { vec![Verb::Use] } else { kept }
     }
 
-    /// The end of the tickets that are there.
-    fn expires(&self) -> Option<String> {
-        let expires = self.summary(Verb::Use)?.get("expires")?.as_str()?.to_owned();
-        self.0.join(CCACHE).is_file().then_some(expires)
+    /// The end of the tickets that are there. A keytab has none.
+    fn expires(&self, verb: Verb) -> Option<String> {
+        let expires = self.summary(verb)?.get("expires")?.as_str()?.to_owned();
+        self.has(verb).then_some(expires)
+    }
+
+    fn has(&self, verb: Verb) -> bool {
+        let [given, ..] = files(verb);
+        self.0.join(given).is_file()
     }
 
     /// Whether there is none, or none that is valid at this time.
     pub fn lacks(&self, verb: Verb, now: OffsetDateTime) -> bool {
-        let end = || OffsetDateTime::parse(&self.expires()?, &Rfc3339).ok();
+        let end = || OffsetDateTime::parse(&self.expires(verb)?, &Rfc3339).ok();
         match verb {
             Verb::Use => end().is_none_or(|end| end <= now),
-            Verb::Export => !self.0.join(KEYTAB).is_file(),
+            Verb::Export => !self.has(verb),
         }
     }
 
@@ -138,22 +144,21 @@ impl Folder {
     /// The missing file, and why. Where the agent left no reason, it may be unable to write one.
     pub fn why_not_ready(&self, now: OffsetDateTime) -> (Verb, String) {
         let verb = self.kept().into_iter().find(|verb| self.lacks(*verb, now)).unwrap_or(Verb::Use);
-        let expired = self.expires().filter(|_| verb == Verb::Use);
-        let expired = expired.map(|text| format!("the last ones have expired at {text}: ")).unwrap_or_default();
+        let expired = self.expires(verb).map(|text| format!("the last ones have expired at {text}: "));
         let reason = self.status(verb).unwrap_or_else(|| match self.replace(PROBE, &[b' '; 4096], Mode::Everyone) {
             Ok(()) => UNANSWERED.to_owned(),
             Err(error) => format!("cannot write into the folder: {error}"),
         });
         let _ = self.remove(PROBE);
-        (verb, format!("{expired}{reason}"))
+        (verb, expired.unwrap_or_default() + &reason)
     }
 
     /// The summary that [`Folder::write`] and [`Folder::write_status`] left, as JSON.
     pub fn state(&self) -> Value {
         let mut state = json!({"tickets": self.summary(Verb::Use), "lastFailure": self.status(Verb::Use)});
-        if let Some(state) = state.as_object_mut().filter(|_| self.kept().contains(&Verb::Export)) {
-            let keytab = json!({"keytab": self.summary(Verb::Export), "lastKeytabFailure": self.status(Verb::Export)});
-            state.extend(keytab.as_object().cloned().unwrap_or_default());
+        if self.kept().contains(&Verb::Export) {
+            state["keytab"] = json!(self.summary(Verb::Export));
+            state["lastKeytabFailure"] = json!(self.status(Verb::Export));
         }
         state
     }

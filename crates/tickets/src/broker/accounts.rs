@@ -18,7 +18,6 @@ use std::{
     time::Duration,
 };
 
-use gmsa_core::diagnostic::rules;
 use gmsa_directory::account::Account;
 use gmsa_kerberos::{Error, KdcRefusal, Kdcs, Key, Password, Principal, PrincipalName, Ticket};
 use parking_lot::Mutex;
@@ -35,7 +34,7 @@ use super::{
     spec::SpecAccount,
 };
 use crate::{
-    api::{Refusal, reasons},
+    api::{Reason, Refusal},
     limits::{MAX_ACCOUNTS, MAX_KEPT_TICKET, RETRIES, TRIES, WRONG_FOR},
     metrics::{BrokerMetrics, Exchange},
 };
@@ -145,7 +144,7 @@ impl Accounts {
         if accounts.len() >= MAX_ACCOUNTS {
             let message =
                 format!("the broker keeps the keys of {MAX_ACCOUNTS} accounts, and has no room for another one");
-            return Err(Refusal::unavailable(rules::TICKET_BUSY.id, message));
+            return Err(Refusal::unavailable(Reason::TicketBusy, message));
         }
         let account = Arc::new(KeptAccount {
             spec: spec.clone(),
@@ -251,7 +250,7 @@ impl KeptAccount {
             let message = format!(
                 "too many requests wait for the domain controllers of {domain}: the passwords of other accounts are read first"
             );
-            return Refusal::unavailable(rules::TICKET_BUSY.id, message);
+            return Refusal::unavailable(Reason::TicketBusy, message);
         }
         self.no_answer()
     }
@@ -259,7 +258,7 @@ impl KeptAccount {
     /// No controller answered in the time of a logon.
     fn no_answer(&self) -> Refusal {
         let message = format!("no domain controller of {} answers in time", self.domain.config.kdcs.name);
-        Refusal::unavailable(reasons::LDAP_UNREACHABLE, message)
+        Refusal::unavailable(Reason::LdapUnreachable, message)
     }
 
     /// A ticket-granting ticket with this key.
@@ -327,7 +326,7 @@ impl KeptAccount {
                 Err(NoTicket::Unanswered(refusal) | NoTicket::Refused(refusal)) => return Err(refusal),
             }
         }
-        Err(refusal.unwrap_or_else(|| Refusal::no_logon(reasons::LOGON_DENIED, "no password is left to try")))
+        Err(refusal.unwrap_or_else(|| Refusal::no_logon(Reason::LogonDenied, "no password is left to try")))
     }
 
     /// Does this work once no other one reads the password, unless its result is known by then. The work is a task of its own.
@@ -384,7 +383,7 @@ impl KeptAccount {
             let message = format!(
                 "{client} has had several passwords, and the domain gives the keys of all the number 1: its dSHeuristics set fKVNOEmuW2K"
             );
-            return Err(Refusal::no_logon(rules::KEYTAB_KEYS.id, message));
+            return Err(Refusal::no_logon(Reason::KeytabKeys, message));
         }
         let mut state = self.state.lock();
         let keys = Arc::new(AccountKeys::new(client, &password, keys, asked, state.keys.as_deref()));
@@ -395,7 +394,7 @@ impl KeptAccount {
     /// Its name in Kerberos.
     fn client(&self, account: &Account) -> Result<Principal, Refusal> {
         let name = PrincipalName::account(&format!("{}$", account.sam)).ok_or_else(|| {
-            Refusal::forbidden(rules::ACCOUNT_DIFFERS.id, "Kerberos cannot have the name of the account")
+            Refusal::forbidden(Reason::AccountDiffers, "Kerberos cannot have the name of the account")
         })?;
         Ok(Principal { name, realm: self.domain.config.kdcs.realm.clone() })
     }

@@ -3,13 +3,13 @@
 //! Invariant: 409 says that the account cannot log on, 502 that a controller refuses the broker or answers what cannot be used, and 503
 //! that none answers, or that a KDC says that it is not available (code 29).
 
-use gmsa_core::{causes, diagnostic::rules};
+use gmsa_core::causes;
 use gmsa_directory::Error as DirectoryError;
 use gmsa_kerberos::{Error as KerberosError, KdcError, KdcRefusal, Principal, PrincipalName, Realm, Ticket};
 use http::StatusCode;
 
 use crate::{
-    api::{Refusal, reasons},
+    api::{Reason, Refusal},
     domains::{CA_SETTING, DomainConfig},
 };
 
@@ -25,11 +25,11 @@ pub fn of_directory(error: &DirectoryError, domain: &DomainConfig) -> Refusal {
     };
     match error {
         error if error.is_unanswered() => Refusal::unavailable(
-            reasons::LDAP_UNREACHABLE,
+            Reason::LdapUnreachable,
             format!("no domain controller of {} answers: {said}", domain.kdcs.name),
         ),
-        error if error.counts_as_wrong_password() => Refusal::bad_gateway(reasons::LDAP_CREDENTIALS, said),
-        DirectoryError::Credentials(..) => Refusal::bad_gateway(reasons::LDAP_CREDENTIALS, said),
+        error if error.counts_as_wrong_password() => Refusal::bad_gateway(Reason::LdapCredentials, said),
+        DirectoryError::Credentials(..) => Refusal::bad_gateway(Reason::LdapCredentials, said),
         DirectoryError::Certificate(..)
         | DirectoryError::CertificateName(..)
         | DirectoryError::CertificateTime(..)
@@ -37,9 +37,9 @@ pub fn of_directory(error: &DirectoryError, domain: &DomainConfig) -> Refusal {
         | DirectoryError::Authority(..)
         | DirectoryError::NoAuthority(_)
         | DirectoryError::NoRoots
-        | DirectoryError::Unproven { .. } => Refusal::bad_gateway(reasons::SERVER_CERTIFICATE, said),
-        DirectoryError::Refused(..) => Refusal::bad_gateway(reasons::DIRECTORY_DENIED, said),
-        _ => Refusal::bad_gateway(rules::TICKET_ANSWER.id, said),
+        | DirectoryError::Unproven { .. } => Refusal::bad_gateway(Reason::ServerCertificate, said),
+        DirectoryError::Refused(..) => Refusal::bad_gateway(Reason::DirectoryDenied, said),
+        _ => Refusal::bad_gateway(Reason::TicketAnswer, said),
     }
 }
 
@@ -69,7 +69,7 @@ pub fn of_service(
         _ => "for an unknown reason".to_owned(),
     };
     let message = format!("the KDC of {realm} gives no ticket for {service}: {why} ({refused})");
-    Refusal::bad_gateway(rules::TICKET_REFERRAL.id, message)
+    Refusal::bad_gateway(Reason::TicketReferral, message)
 }
 
 /// A KDC of a realm gave the account no ticket, or none for a service.
@@ -77,70 +77,69 @@ pub fn of_kdc(error: &KerberosError, client: &Principal, realm: &Realm, service:
     match error {
         KerberosError::Refused(error) => refused(error, client, realm, service),
         KerberosError::NoAes => no_aes(client, "the KDC"),
-        error @ KerberosError::TooMuch(..) => Refusal::bad_gateway(rules::TICKET_ANSWER.id, error.to_string()),
-        error if error.is_unanswered() => Refusal::unavailable(
-            reasons::KDC_UNREACHABLE,
-            format!("no KDC of {realm} answers: {}", causes::chain(error)),
-        ),
-        error => Refusal::bad_gateway(rules::TICKET_ANSWER.id, format!("{realm}: {}", causes::chain(error))),
+        error @ KerberosError::TooMuch(..) => Refusal::bad_gateway(Reason::TicketAnswer, error.to_string()),
+        error if error.is_unanswered() => {
+            Refusal::unavailable(Reason::KdcUnreachable, format!("no KDC of {realm} answers: {}", causes::chain(error)))
+        }
+        error => Refusal::bad_gateway(Reason::TicketAnswer, format!("{realm}: {}", causes::chain(error))),
     }
 }
 
 /// The request has no time left for another answer of a KDC.
 pub fn late_kdc(realm: &Realm) -> Refusal {
-    Refusal::unavailable(reasons::KDC_UNREACHABLE, format!("no KDC of {realm} answers in time"))
+    Refusal::unavailable(Reason::KdcUnreachable, format!("no KDC of {realm} answers in time"))
 }
 
 fn no_aes(client: &Principal, who: &str) -> Refusal {
-    Refusal::no_logon(reasons::TICKET_ENCRYPTION, format!("{client} cannot log on: {who} has no AES key of it"))
+    Refusal::no_logon(Reason::TicketEncryption, format!("{client} cannot log on: {who} has no AES key of it"))
 }
 
 /// The KDC called every password wrong that the directory gives.
 pub fn wrong_passwords(client: &Principal) -> Refusal {
     let why = "the KDC rejects the passwords that the directory gives; they are not tried again for a while";
-    Refusal::no_logon(reasons::LOGON_DENIED, format!("{client} cannot log on: {why}"))
+    Refusal::no_logon(Reason::LogonDenied, format!("{client} cannot log on: {why}"))
 }
 
 fn refused(error: &KdcError, client: &Principal, realm: &Realm, service: Option<&PrincipalName>) -> Refusal {
     let no_logon =
-        |reason: &'static str, why: &str| Refusal::no_logon(reason, format!("{client} cannot log on: {why} ({error})"));
-    let of_broker = |status: StatusCode, reason: &'static str, why: &str| {
+        |reason: Reason, why: &str| Refusal::no_logon(reason, format!("{client} cannot log on: {why} ({error})"));
+    let of_broker = |status: StatusCode, reason: Reason, why: &str| {
         Refusal::new(status, reason, format!("the KDC of {realm} refuses: {why} ({error})"))
     };
     match error.refusal() {
-        KdcRefusal::Disabled => no_logon(rules::ACCOUNT_DISABLED.id, "it is disabled"),
-        KdcRefusal::Expired => no_logon(rules::ACCOUNT_EXPIRED.id, "it has expired"),
-        KdcRefusal::Locked => no_logon(reasons::ACCOUNT_LOCKED, "it is locked out"),
-        KdcRefusal::Revoked => no_logon(reasons::ACCOUNT_REVOKED, "it is disabled, locked out or has expired"),
+        KdcRefusal::Disabled => no_logon(Reason::AccountDisabled, "it is disabled"),
+        KdcRefusal::Expired => no_logon(Reason::AccountExpired, "it has expired"),
+        KdcRefusal::Locked => no_logon(Reason::AccountLocked, "it is locked out"),
+        KdcRefusal::Revoked => no_logon(Reason::AccountRevoked, "it is disabled, locked out or has expired"),
         KdcRefusal::MustChangePassword => {
-            no_logon(reasons::PASSWORD_EXPIRED, "its password has expired, or must be changed first")
+            no_logon(Reason::PasswordExpired, "its password has expired, or must be changed first")
         }
         KdcRefusal::WrongPassword => wrong_passwords(client),
-        KdcRefusal::UnknownAccount => no_logon(rules::ACCOUNT_UNKNOWN.id, "the KDC does not know it"),
+        KdcRefusal::UnknownAccount => no_logon(Reason::AccountUnknown, "the KDC does not know it"),
         KdcRefusal::NoAes => no_aes(client, &format!("the KDC ({error})")),
         KdcRefusal::Policy => no_logon(
-            reasons::LOGON_RESTRICTED,
+            Reason::LogonRestricted,
             "a policy of the domain refuses it, or requires armored requests (FAST), which the broker does not send",
         ),
         KdcRefusal::Clock => {
             let seconds = error.clock_difference.whole_seconds();
             let which = if seconds < 0 { "behind" } else { "ahead of" };
             let why = format!("its clock is {} s {which} that of the broker", seconds.unsigned_abs());
-            of_broker(StatusCode::BAD_GATEWAY, rules::DIRECTORY_CLOCK.id, &why)
+            of_broker(StatusCode::BAD_GATEWAY, Reason::DirectoryClock, &why)
         }
         KdcRefusal::UnknownService => {
             let name = service.map(ToString::to_string).unwrap_or_default();
             let why = format!("it does not know the service {name}, or knows it twice");
-            of_broker(StatusCode::BAD_GATEWAY, reasons::PRINCIPAL_UNKNOWN, &why)
+            of_broker(StatusCode::BAD_GATEWAY, Reason::PrincipalUnknown, &why)
         }
         KdcRefusal::WrongRealm => {
-            of_broker(StatusCode::BAD_GATEWAY, reasons::KERBEROS_CONFIGURATION, "it does not serve the account's realm")
+            of_broker(StatusCode::BAD_GATEWAY, Reason::KerberosConfiguration, "it does not serve the account's realm")
         }
         KdcRefusal::Unavailable => {
-            of_broker(StatusCode::SERVICE_UNAVAILABLE, reasons::KDC_UNREACHABLE, "it is not available")
+            of_broker(StatusCode::SERVICE_UNAVAILABLE, Reason::KdcUnreachable, "it is not available")
         }
         KdcRefusal::TicketExpired | KdcRefusal::PreauthenticationRequired | KdcRefusal::Other => {
-            of_broker(StatusCode::BAD_GATEWAY, reasons::LOGON_DENIED, "for an unknown reason")
+            of_broker(StatusCode::BAD_GATEWAY, Reason::LogonDenied, "for an unknown reason")
         }
     }
 }

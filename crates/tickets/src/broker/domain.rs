@@ -6,7 +6,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use gmsa_core::{diagnostic::rules, quote::Quoted};
+use gmsa_core::quote::Quoted;
 use gmsa_directory::{
     Access, Address, Budget, Credentials, Directory, Error, ManagedPassword, NameServers,
     account::{Account, AccountName},
@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 
 use super::{controller_failures, room::Room, spec::SpecAccount};
 use crate::{
-    api::{Refusal, reasons},
+    api::{Reason, Refusal},
     domains::{DomainConfig, DomainKdcs},
     limits::{REFUSED_FOR, Times},
 };
@@ -99,7 +99,7 @@ impl TicketDomain {
             return Err(refusal.clone().after(left));
         }
         *unanswered = None;
-        let of_user = |what: String| Refusal::bad_gateway(reasons::LDAP_CREDENTIALS, what);
+        let of_user = |what: String| Refusal::bad_gateway(Reason::LdapCredentials, what);
         let password = self.config.password().map_err(of_user)?;
         let (user, file) = (Quoted::new(&self.config.user), self.config.password_file.display());
         let way_out = |left: Duration| {
@@ -185,7 +185,7 @@ impl TicketDomain {
         let typed = AccountName::Sam(wanted.sam.clone(), Some(name.clone()));
         let Some(account) = directory.account(&typed).await? else {
             let message = format!("there is no account {} in {name}", Quoted::new(&wanted.sam));
-            return Ok(Err(Refusal::forbidden(rules::ACCOUNT_UNKNOWN.id, message)));
+            return Ok(Err(Refusal::forbidden(Reason::AccountUnknown, message)));
         };
         if let Err(refusal) = agrees(&account, wanted) {
             return Ok(Err(refusal));
@@ -201,7 +201,7 @@ impl TicketDomain {
                 Quoted::new(&self.config.user),
                 account.sam
             );
-            return Ok(Err(Refusal::bad_gateway(rules::ACCOUNT_PASSWORD.id, message)));
+            return Ok(Err(Refusal::bad_gateway(Reason::AccountPassword, message)));
         };
         Ok(Ok((account, password)))
     }
@@ -240,11 +240,11 @@ fn agrees(account: &Account, wanted: &SpecAccount) -> Result<(), Refusal> {
     if !account.is_group_managed() || account.is_left_over {
         let class = Quoted::new(account.class.as_deref().unwrap_or_default());
         let message = format!("{name} is not a group Managed Service Account of {}, but {class}", wanted.domain);
-        return Err(Refusal::forbidden(rules::ACCOUNT_CLASS.id, message));
+        return Err(Refusal::forbidden(Reason::AccountClass, message));
     }
     let differs = |has: String, says: &dyn std::fmt::Display| {
         let message = format!("the account {name} {has}, the cred spec says {says}");
-        Err(Refusal::forbidden(rules::ACCOUNT_DIFFERS.id, message))
+        Err(Refusal::forbidden(Reason::AccountDiffers, message))
     };
     let (sid, domain) = (account.domain_sid().map(|sid| sid.to_string()), account.domain().unwrap_or_default());
     // The directory compares names without case and accents.

@@ -6,14 +6,13 @@
 
 use std::{cmp::Reverse, sync::Arc, time::Duration};
 
-use gmsa_core::diagnostic::rules;
 use gmsa_directory::ManagedPassword;
 use gmsa_kerberos::{EncryptionType, Key, KeytabEntry, Principal, PrincipalName, Ticket, keytab, usage};
 use time::UtcDateTime;
 use tokio::time::Instant;
 use zeroize::Zeroizing;
 
-use crate::api::{KEPT_FOR, Refusal};
+use crate::api::{KEPT_FOR, Reason, Refusal};
 
 /// The longest time between two reads: a password that was reset is noticed after that at the latest.
 const LONGEST: Duration = Duration::from_secs(3600);
@@ -113,9 +112,9 @@ impl AccountKeys {
         let refused = |why: String| {
             let message =
                 format!("the keytab of {} does not open the ticket for {}: {why}", self.client, ticket.service);
-            Err(Refusal::no_logon(rules::KEYTAB_KEYS.id, message))
+            Err(Refusal::no_logon(Reason::KeytabKeys, message))
         };
-        let unreadable = || Refusal::bad_gateway(rules::TICKET_ANSWER.id, "the ticket of the KDC cannot be read");
+        let unreadable = || Refusal::bad_gateway(Reason::TicketAnswer, "the ticket of the KDC cannot be read");
         let enc_part = ticket.enc_part().ok_or_else(unreadable)?;
         if EncryptionType::from_number(enc_part.etype).is_none() {
             return refused(format!("its encryption type is {}, and a keytab has AES keys alone", enc_part.etype));

@@ -6,13 +6,12 @@
 
 use std::collections::HashMap;
 
-use gmsa_core::diagnostic::rules;
 use http::StatusCode;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::{
-    api::Refusal,
+    api::{Reason, Refusal},
     limits::{POD_BURST, POD_PERIOD},
 };
 
@@ -48,7 +47,7 @@ impl PodLimits {
             pods.insert(uid.to_owned(), full);
             return Ok(());
         };
-        Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, rules::TICKET_RATE.id, message).after(left))
+        Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, Reason::TicketRate, message).after(left))
     }
 }
 
@@ -68,7 +67,7 @@ mod tests {
         tokio::time::advance(POD_PERIOD * 2).await;
         assert_eq!((admitted("a"), admitted("c")), (2, 10));
         let refusal = limits.admit("a").unwrap_err();
-        assert_eq!((refusal.status.as_u16(), refusal.reason), (429, "ticket-rate"));
+        assert_eq!((refusal.status.as_u16(), refusal.reason.as_str()), (429, "ticket-rate"));
         assert_eq!(refusal.message, "too many requests of this pod: it has 10 at once, and one more each 3 s");
         assert_eq!(refusal.retry_after, Some(POD_PERIOD));
         tokio::time::advance(Duration::from_secs(1)).await;
@@ -82,7 +81,7 @@ mod tests {
             limits.admit(&number.to_string()).unwrap();
         }
         let refusal = limits.admit("one more").unwrap_err();
-        assert_eq!((refusal.status.as_u16(), refusal.reason), (429, "ticket-rate"));
+        assert_eq!((refusal.status.as_u16(), refusal.reason.as_str()), (429, "ticket-rate"));
         assert_eq!(refusal.message, "too many pods ask for tickets at the moment");
         limits.admit("0").unwrap();
         tokio::time::advance(POD_PERIOD * 2).await;

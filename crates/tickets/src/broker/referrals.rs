@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use gmsa_core::diagnostic::rules;
 use gmsa_kerberos::{Error as KerberosError, KdcRefusal, Kdcs, PrincipalName, Ticket};
 use tokio::time::{Instant, timeout_at};
 
@@ -15,7 +14,10 @@ use super::{
     controller_failures,
     domain::{OtherRealm, TicketDomain},
 };
-use crate::{api::Refusal, limits::MAX_REFERRALS};
+use crate::{
+    api::{Reason, Refusal},
+    limits::MAX_REFERRALS,
+};
 
 /// Why there is no ticket for a service.
 pub enum ServiceError {
@@ -101,7 +103,7 @@ impl TicketDomain {
                 }
             };
             let message = format!("the KDC of {} refers {service} to {realm}, {why}", ticket.service.realm);
-            return Err(ServiceError::Refused(Refusal::bad_gateway(rules::TICKET_REFERRAL.id, message)));
+            return Err(ServiceError::Refused(Refusal::bad_gateway(Reason::TicketReferral, message)));
         }
         Ok(ticket)
     }

@@ -15,10 +15,12 @@ use axum::{
 use gmsa_cluster::body::{self, BodyError};
 use gmsa_core::{
     credspec::{SpecName, Verb},
-    diagnostic::rules,
     quote::Quoted,
 };
-use gmsa_edge::server::{Place, linger};
+use gmsa_edge::{
+    server::{Place, linger},
+    telemetry::{LogLimit, cut_message},
+};
 use http::{
     HeaderMap, HeaderValue, Method, StatusCode, Uri,
     header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
@@ -27,12 +29,12 @@ use http::{
 use tokio::time::{Instant, timeout};
 
 use super::{
-    Audit, Broker,
-    token::{self, audience},
+    Broker,
+    caller::{self, Caller, audience},
     too_large,
 };
 use crate::{
-    api::{Given, KEYTAB_PATH, MAX_REQUEST, MAX_RESPONSE, PATH, Refusal, TicketRequest},
+    api::{Given, MAX_REQUEST, MAX_RESPONSE, Reason, Refusal, TicketRequest, path},
     limits::{BODY_TIMEOUT, LONGEST_RETRY_AFTER, MAX_TOKEN, PAUSE},
 };
 
@@ -44,17 +46,17 @@ pub fn router(broker: Arc<Broker>) -> Router {
         )
     };
     Router::new()
-        .route(PATH, give(Verb::Use))
-        .route(KEYTAB_PATH, give(Verb::Export))
+        .route(path(Verb::Use), give(Verb::Use))
+        .route(path(Verb::Export), give(Verb::Export))
         .route("/health", get(async || StatusCode::NO_CONTENT))
         .route("/info", get(async || Json(serde_json::json!({ "version": env!("CARGO_PKG_VERSION") }))))
         .fallback(async |uri: Uri, body: Body| {
-            let message = format!("there is no path {}: tickets are at {PATH}", Quoted::new(uri.path()));
-            refused(&Refusal::new(StatusCode::NOT_FOUND, rules::TICKET_REQUEST.id, message), body).await
+            let message = format!("there is no path {}: tickets are at {}", Quoted::new(uri.path()), path(Verb::Use));
+            refused(&Refusal::new(StatusCode::NOT_FOUND, Reason::TicketRequest, message), body).await
         })
         .method_not_allowed_fallback(async |method: Method, uri: Uri, body: Body| {
             let message = format!("{} does not take {}", Quoted::bare(uri.path()), Quoted::bare(method.as_str()));
-            refused(&Refusal::new(StatusCode::METHOD_NOT_ALLOWED, rules::TICKET_REQUEST.id, message), body).await
+            refused(&Refusal::new(StatusCode::METHOD_NOT_ALLOWED, Reason::TicketRequest, message), body).await
         })
         .with_state(broker)
 }
@@ -87,7 +89,7 @@ async fn answer(
     audit.credential_spec = Some(name.clone());
     let place = head.extensions.get::<Arc<Place>>();
     let source = place.map(|place| place.source().to_string());
-    let caller = token::review(&broker.api, token, source.as_deref(), &audience(verb, &name), deadline).await?;
+    let caller = caller::review(&broker.api, token, source.as_deref(), &audience(verb, &name), deadline).await?;
     audit.caller = Some(caller.clone());
     // From here on its connection does not make room for another one.
     let _busy = place.map(Place::busy);
@@ -158,9 +160,51 @@ async fn refused(refusal: &Refusal, body: Body) -> Response {
 }
 
 fn with_json(status: StatusCode, json: Vec<u8>) -> Response {
-    let mut response = (status, json).into_response();
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+    (status, [(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "no-store")], json).into_response()
+}
+
+/// The lines about requests that were not decided.
+pub static REFUSED: LogLimit = LogLimit::new("tickets refused");
+
+/// The facts about a request that its line shows.
+#[derive(Clone, Debug, Default)]
+pub struct Audit {
+    pub credential_spec: Option<SpecName>,
+    pub caller: Option<Caller>,
+    /// `WebApp1@contoso.com`
+    pub account: Option<String>,
+}
+
+impl Audit {
+    /// Writes the line: who asked, for which account and services, until when. It holds names, never a token, a key or a ticket. Refusals that cost their
+    /// sender nothing are limited in number: those that no token authenticates, and those of a pod that asks too often.
+    fn log(&self, verb: Verb, answered: Result<&Given, &Refusal>, duration_seconds: f64) {
+        let (caller, refusal) = (self.caller.as_ref(), answered.err());
+        let is_undecided = |refusal: &Refusal| caller.is_none() || refusal.status == StatusCode::TOO_MANY_REQUESTS;
+        if refusal.is_some_and(is_undecided) && !REFUSED.admit() {
+            return;
+        }
+        let given = answered.ok().map(|given| given.product.described());
+        let (services, expires, kvno) =
+            given.map_or((None, None, None), |(services, expires, kvno)| (Some(services), expires, kvno));
+        tracing::info!(
+            credential_spec = self.credential_spec.as_ref().map(SpecName::as_str),
+            namespace = caller.map(|caller| &*caller.account.namespace),
+            service_account = caller.map(|caller| &*caller.account.name),
+            pod = caller.map(|caller| &*caller.pod),
+            pod_uid = caller.map(|caller| cut_message(&caller.uid)),
+            token_id = caller.map(|caller| cut_message(&caller.token_id)),
+            account = self.account.as_deref().map(cut_message),
+            services = services.as_deref().map(cut_message),
+            expires,
+            kvno,
+            code = refusal.map(|refusal| refusal.status.as_u16()),
+            reason = refusal.map(|refusal| refusal.reason.as_str()),
+            cause = refusal.map(|refusal| cut_message(&refusal.message)),
+            duration_seconds,
+            "{} {}",
+            verb.product().name,
+            if refusal.is_some() { "refused" } else { "given" }
+        );
+    }
 }

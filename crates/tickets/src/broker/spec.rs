@@ -15,9 +15,8 @@ use gmsa_core::{
     credspec::{
         MAX_CONTENTS_BYTES, SpecName, Verb,
         domain_join::DomainJoinConfig,
-        services::{Services, annotation_for, rule_for},
+        services::{Services, annotation_for},
     },
-    diagnostic::rules,
     quote::Quoted,
 };
 use gmsa_directory::Sid;
@@ -27,7 +26,7 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use tokio::time::Instant;
 
-use crate::api::Refusal;
+use crate::api::{Reason, Refusal};
 
 #[derive(Deserialize)]
 struct AnnotatedSpec<'b> {
@@ -101,7 +100,7 @@ impl Specs {
     ) -> Result<TicketSpec, Refusal> {
         let unreadable = |failure| {
             let message = Denial::SpecUnreadable { spec: name.clone(), failure }.to_string();
-            Refusal::unavailable(rules::SPEC_UNREADABLE.id, message)
+            Refusal::unavailable(Reason::SpecUnreadable, message)
         };
         let call = |name: SpecName, deadline| {
             let (api, user) = (Arc::clone(&self.api), service_account.user());
@@ -115,7 +114,7 @@ impl Specs {
             SpecBody::Found(body) => body,
             SpecBody::Missing => {
                 let missing = Denial::SpecMissing(name.clone()).to_string();
-                return Err(Refusal::new(StatusCode::NOT_FOUND, rules::SPEC_MISSING.id, missing));
+                return Err(Refusal::new(StatusCode::NOT_FOUND, Reason::SpecMissing, missing));
             }
             SpecBody::Failed(failure) => return Err(unreadable(failure)),
         };
@@ -132,9 +131,13 @@ fn ticket_spec(object: AnnotatedSpec<'_>, verb: Verb, name: &SpecName) -> Result
     let annotations = object.metadata.annotations.unwrap_or_default();
     let services = Services::of(verb, annotations.get(annotation_for(verb)).map(String::as_str)).map_err(|why| {
         let message = format!("cred spec {name} gives no {}: {why}", verb.product().name);
-        Refusal::forbidden(rule_for(verb).id, message)
+        let reason = match verb {
+            Verb::Use => Reason::TicketServices,
+            Verb::Export => Reason::KeytabNames,
+        };
+        Refusal::forbidden(reason, message)
     })?;
-    let unusable = |what: &str| Refusal::forbidden(rules::SPEC_UNUSABLE.id, format!("cred spec {name} {what}"));
+    let unusable = |what: &str| Refusal::forbidden(Reason::SpecUnusable, format!("cred spec {name} {what}"));
     let text = object.credspec.map(RawValue::get).filter(|text| text.starts_with('{'));
     let text = text.ok_or_else(|| unusable("does not have a credspec key"))?;
     // A hostile object takes a hundred times its bytes once it is parsed.
@@ -202,7 +205,7 @@ mod tests {
         let text = object.to_string();
         let read =
             ticket_spec(serde_json::from_str(&text).unwrap(), super::Verb::Use, &SpecName::parse("webapp1").unwrap());
-        read.map_err(|refusal| (refusal.status.as_u16(), refusal.reason, refusal.message))
+        read.map_err(|refusal| (refusal.status.as_u16(), refusal.reason.as_str(), refusal.message))
     }
 
     #[test]

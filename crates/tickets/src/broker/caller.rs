@@ -1,26 +1,32 @@
-//! The owner of a token: a `TokenReview` with the audience of one credential spec.
+//! Who asks: the pod that a token is bound to, by a `TokenReview` with the audience of one credential spec, and whether it may still get tickets.
 //!
 //! Invariants: only a token that the API server accepts for `gmsa-tickets/NAME`, or for `gmsa-keytab/NAME` where a keytab is asked for, and that is bound to a pod, shows a [`Caller`].
 //! Tokens that are bound to nothing, to a node or to a Secret authenticate too, so pod name and uid are required. A token that says itself that it
 //! cannot be accepted costs no review; nothing that it says is believed otherwise. A token is never logged, nor part of a message.
+//!
+//! A token of a pod that was deleted, or has ended, is accepted by the API server for a while. So the pod is read live for each request, and only one that exists
+//! with the token's uid and service account, is not past the end of its grace (`deletionTimestamp`), has not ended, and has the audience in its
+//! volumes gets an answer.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use gmsa_cluster::apiserver::{ApiServer, CallKind, object_in, with_object};
 use gmsa_core::{
-    admission::ServiceAccount,
+    admission::{
+        ServiceAccount,
+        pod::tickets::{Volumes, volumes},
+    },
     causes::chain,
     credspec::{SpecName, Verb, is_dns_label, is_dns_subdomain},
-    diagnostic::rules,
     quote::remark,
 };
 use http::Request;
 use k8s_openapi::api::authentication::v1::TokenReviewStatus;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::json;
-use time::UtcDateTime;
+use time::{UtcDateTime, format_description::well_known::Rfc3339};
 use tokio::time::Instant;
 
-use crate::api::Refusal;
+use crate::api::{Reason, Refusal};
 
 /// The keys of `status.user.extra` that kube-apiserver sets for a token of a service account (Kubernetes: "Managing Service Accounts").
 const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
@@ -114,7 +120,7 @@ fn not_one_of_ours() -> Refusal {
 }
 
 fn unavailable(cause: &str) -> Refusal {
-    Refusal::unavailable(rules::TICKET_CHECK.id, format!("the token cannot be checked: {cause}"))
+    Refusal::unavailable(Reason::TicketCheck, format!("the token cannot be checked: {cause}"))
 }
 
 fn caller(status: &TokenReviewStatus, audience: &str) -> Result<Caller, Refusal> {
@@ -149,6 +155,86 @@ fn caller(status: &TokenReviewStatus, audience: &str) -> Result<Caller, Refusal>
     })
 }
 
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct LivePod {
+    metadata: PodMetadata,
+    spec: LivePodSpec,
+    status: LivePodStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct PodMetadata {
+    uid: String,
+    /// Where the pod is being deleted, the end of its grace (RFC 3339).
+    deletion_timestamp: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct LivePodSpec {
+    service_account_name: String,
+    #[serde(deserialize_with = "volumes")]
+    volumes: Volumes,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct LivePodStatus {
+    phase: String,
+}
+
+/// Reads the pod, and checks it.
+///
+/// # Errors
+/// 403 where it may get no tickets, 503 where the API server cannot be asked.
+pub async fn check_pod(
+    api: &ApiServer,
+    caller: &Caller,
+    verb: Verb,
+    spec: &SpecName,
+    deadline: Instant,
+) -> Result<(), Refusal> {
+    let path = format!("/api/v1/namespaces/{}/pods/{}", caller.account.namespace, caller.pod);
+    let unavailable = |cause: &str| {
+        Refusal::unavailable(Reason::TicketCheck, format!("the pod {:?} cannot be read: {cause}", caller.pod))
+    };
+    let request = Request::get(path).body(Vec::new());
+    let answer = match api.exchange(CallKind::KnownSpec, Some(&caller.account.user()), request, deadline).await {
+        Ok(answer) => answer,
+        Err(error) if error.code() == Some(404) => return Err(refused(caller, "does not exist any more")),
+        Err(error) => return Err(unavailable(&chain(&error))),
+    };
+    let pod: LivePod = serde_json::from_slice(answer.body()).map_err(|_| unavailable("the answer is not a Pod"))?;
+    checked(&pod, caller, verb, spec, UtcDateTime::now())
+}
+
+fn refused(caller: &Caller, what: &str) -> Refusal {
+    Refusal::forbidden(Reason::TicketPod, format!("the pod {:?} {what}", caller.pod))
+}
+
+fn checked(pod: &LivePod, caller: &Caller, verb: Verb, spec: &SpecName, now: UtcDateTime) -> Result<(), Refusal> {
+    if pod.metadata.uid != caller.uid {
+        return Err(refused(caller, "has another uid than the token: it was replaced"));
+    }
+    if pod.spec.service_account_name != *caller.account.name {
+        return Err(refused(caller, "has another service account than the token"));
+    }
+    let grace = pod.metadata.deletion_timestamp.as_deref();
+    if grace.is_some_and(|end| UtcDateTime::parse(end, &Rfc3339).map_or(true, |end| now >= end)) {
+        return Err(refused(caller, "is being deleted, and its grace has ended"));
+    }
+    if matches!(pod.status.phase.as_str(), "Succeeded" | "Failed") {
+        return Err(refused(caller, "has ended"));
+    }
+    if !pod.spec.volumes.project(verb, spec) {
+        let what = format!("has no projected token with the audience {} in its volumes", audience(verb, spec));
+        return Err(refused(caller, &what));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
@@ -169,7 +255,7 @@ mod tests {
         change(&mut status);
         let read = caller(&serde_json::from_value(status).unwrap(), "gmsa-tickets/webapp1");
         read.map_err(|refusal| {
-            assert_eq!((refusal.status.as_u16(), refusal.reason), (401, "ticket-token"));
+            assert_eq!((refusal.status.as_u16(), refusal.reason.as_str()), (401, "ticket-token"));
             refusal.message
         })
     }
@@ -227,7 +313,7 @@ mod tests {
         let said = |claims: Value| {
             let token = format!("e30.{}.c2ln", URL_SAFE_NO_PAD.encode(claims.to_string()));
             may_be_accepted(&token, "gmsa-tickets/webapp1", now).map_err(|refusal| {
-                assert_eq!((refusal.status.as_u16(), refusal.reason), (401, "ticket-token"));
+                assert_eq!((refusal.status.as_u16(), refusal.reason.as_str()), (401, "ticket-token"));
                 refusal.message
             })
         };
@@ -258,5 +344,52 @@ mod tests {
             let refused = may_be_accepted(token, "gmsa-tickets/webapp1", now).map_err(|refusal| refusal.message);
             assert_eq!(refused, not_ours, "{token}");
         }
+    }
+
+    fn checked_with(change: impl Fn(&mut Value)) -> Result<(), (u16, &'static str, String)> {
+        let mut pod = json!({
+            "metadata": {"uid": "u1"},
+            "spec": {"serviceAccountName": "web", "volumes": [
+                {"name": "x", "emptyDir": {}},
+                {"name": "t", "projected": {"sources": [
+                    {"configMap": {"name": "c"}}, {"serviceAccountToken": {"audience": "gmsa-tickets/webapp1", "path": "token"}},
+                ]}},
+            ]},
+            "status": {"phase": "Pending"},
+        });
+        change(&mut pod);
+        let account = ServiceAccount { namespace: "shop".into(), name: "web".into() };
+        let caller = Caller { account, pod: "web-1".to_owned(), uid: "u1".to_owned(), token_id: String::new() };
+        let pod: LivePod = serde_json::from_value(pod).unwrap();
+        let now = UtcDateTime::parse("2026-01-01T00:00:30Z", &Rfc3339).unwrap();
+        let checked = checked(&pod, &caller, Verb::Use, &SpecName::parse("webapp1").unwrap(), now);
+        checked.map_err(|refusal| (refusal.status.as_u16(), refusal.reason.as_str(), refusal.message))
+    }
+
+    fn refused_with(what: &str) -> Result<(), (u16, &'static str, String)> {
+        Err((403, "ticket-pod", format!("the pod \"web-1\" {what}")))
+    }
+
+    #[test]
+    fn only_a_pod_that_lives_and_projects_the_token_gets_tickets() {
+        assert_eq!(checked_with(|_| ()), Ok(()));
+        assert_eq!(checked_with(|pod| pod["status"]["phase"] = json!("Running")), Ok(()));
+        let other = refused_with("has another uid than the token: it was replaced");
+        assert_eq!(checked_with(|pod| pod["metadata"]["uid"] = json!("u2")), other);
+        assert_eq!(checked_with(|pod| pod["metadata"] = json!({})), other);
+        let deleted = |end: &'static str| checked_with(move |pod| pod["metadata"]["deletionTimestamp"] = json!(end));
+        assert_eq!(deleted("2026-01-01T00:00:31Z"), Ok(()));
+        for end in ["2026-01-01T00:00:30Z", "2025-12-31T23:00:00Z", "soon"] {
+            assert_eq!(deleted(end), refused_with("is being deleted, and its grace has ended"));
+        }
+        for phase in ["Succeeded", "Failed"] {
+            assert_eq!(checked_with(|pod| pod["status"]["phase"] = json!(phase)), refused_with("has ended"));
+        }
+        let other = refused_with("has another service account than the token");
+        assert_eq!(checked_with(|pod| pod["spec"]["serviceAccountName"] = json!("admin")), other);
+        let without = refused_with("has no projected token with the audience gmsa-tickets/webapp1 in its volumes");
+        assert_eq!(checked_with(|pod| pod["spec"]["volumes"] = json!([])), without);
+        let token = "/spec/volumes/1/projected/sources/1/serviceAccountToken/audience";
+        assert_eq!(checked_with(|pod| *pod.pointer_mut(token).unwrap() = json!("gmsa-tickets/webapp")), without);
     }
 }
