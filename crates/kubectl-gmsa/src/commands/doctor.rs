@@ -19,17 +19,13 @@ use crate::shared::{
     world::{ClusterSource, World},
 };
 
-mod api_server;
 mod bundle;
 mod call;
 mod certificate;
 mod configuration;
-mod crd;
 mod install;
 mod lints;
-mod nodes;
-mod pre;
-mod replica;
+mod prerequisites;
 mod service;
 mod specs_and_pods;
 mod tickets;
@@ -95,8 +91,8 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         let world = options.from.open(connection).await?;
         let round = async |world: &World| {
             let lines = if options.pre {
-                let namespace = connection.asked_namespace().unwrap_or(pre::NAMESPACE);
-                Box::pin(pre::checks(world, namespace)).await?
+                let namespace = connection.asked_namespace().unwrap_or(prerequisites::NAMESPACE);
+                Box::pin(prerequisites::before_installation(world, namespace)).await?
             } else {
                 Box::pin(lints::lines(world, &asked)).await
             };

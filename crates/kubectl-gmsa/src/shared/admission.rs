@@ -13,7 +13,7 @@ use gmsa_core::{
 use serde_json::{Value, json};
 use serde_path_to_error::{Deserializer, Segment, Track};
 
-use super::{configured::Configured, rules};
+use super::{rules, webhook::Configured};
 
 /// A field of a pod has the wrong type.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -9,7 +9,6 @@ use super::{args::timeout, live::LiveCluster, progress};
 use gmsa_cluster::apiserver::ApiServer;
 
 mod credentials;
-mod reason;
 
 /// The default of `--request-timeout`.
 const CALL: Duration = Duration::from_secs(15);
@@ -72,7 +71,7 @@ impl Connection {
         };
         let namespace = self.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         let user = config.auth_info.clone();
-        let api = ApiServer::new(config).map_err(|error| reason::of_client(error, &user))?;
+        let api = ApiServer::new(config).map_err(|error| credentials::of_client(error, &user))?;
         Ok(LiveCluster { api: Arc::new(api), address, namespace, timeout: self.request_timeout.unwrap_or(CALL) })
     }
 
@@ -80,7 +79,7 @@ impl Connection {
     pub async fn http1_client(&self) -> anyhow::Result<kube::Client> {
         let (config, _) = self.config().await?;
         let user = config.auth_info.clone();
-        ApiServer::http1_client(config).map_err(|error| reason::of_client(error, &user))
+        ApiServer::http1_client(config).map_err(|error| credentials::of_client(error, &user))
     }
 }
 

@@ -15,14 +15,12 @@ pub use gmsa_rules::*;
 
 mod computed;
 mod names;
-mod target;
 #[cfg(test)]
 mod tests;
 
 pub use self::{
     computed::instead_of,
-    names::{Fix, Names},
-    target::FixTarget,
+    names::{Fix, FixTarget, Names},
 };
 
 /// The remedy for a breach of `rule`, as far as these names say more than the rule.

@@ -57,7 +57,7 @@ pub async fn of_container(
 /// Runs all commands in order: the first failure may not be the cause.
 async fn ask(executor: &Executor, identity: &Identity, service: Option<&str>) -> Vec<(Asked, Check)> {
     let mut checks = Vec::new();
-    let mut user = User::Unknown;
+    let mut user = User::default();
     for (step, about) in Asked::ALL {
         let Some(command) = step.command(identity, &user, service) else {
             let missed = if step == Asked::DomainTicket { user.sees_no_ticket(about) } else { None };
@@ -228,7 +228,5 @@ fn not_running(pod: &ClusterPod, container: &Slot<'_>) -> Option<Check> {
         }
         _ => format!("container {name} does not run: the pod is {}", pod.phase()),
     };
-    let (namespace, pod_name) = pod.place();
-    let names = Names { namespace: Some(namespace), pod_name: Some(pod_name), ..Names::default() };
-    Some(Check::found(CONTAINER, rules::found(&rules::NOT_STARTED, text, &names)))
+    Some(Check::found(CONTAINER, rules::found(&rules::NOT_STARTED, text, &pod.names())))
 }

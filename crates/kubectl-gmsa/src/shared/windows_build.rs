@@ -18,20 +18,17 @@ pub const LABEL: &str = "node.kubernetes.io/windows-build";
 
 /// Windows Server 2022: its images are the first that also run on later releases.
 const LTSC2022: Build = Build(20348);
-const LTSC2025: Build = Build(26100);
 
 /// The long-term releases that Kubernetes runs on.
-const LONG_TERM: [Build; 3] = [Build(17763), LTSC2022, LTSC2025];
+const LONG_TERM: [Build; 3] = [Build(17763), LTSC2022, Build(26100)];
 
-/// The releases whose images later ones run, the latest first.
-const STABLE: [Build; 2] = [LTSC2025, LTSC2022];
-
-/// The words of a tag that name a release by themselves.
-const RELEASES: [(&str, u32); 5] =
-    [("ltsc2016", 14393), ("sac2016", 14393), ("ltsc2019", 17763), ("ltsc2022", 20348), ("ltsc2025", 26100)];
-
-/// Versions of Windows Server in tags. Alone they are ambiguous.
-const VERSIONS: [(&str, u32); 9] = [
+/// The words of a tag that name a release. Versions of Windows Server, which begin with a digit, are ambiguous alone.
+const RELEASES: [(&str, u32); 14] = [
+    ("ltsc2016", 14393),
+    ("sac2016", 14393),
+    ("ltsc2019", 17763),
+    ("ltsc2022", 20348),
+    ("ltsc2025", 26100),
     ("1607", 14393),
     ("1709", 16299),
     ("1803", 17134),
@@ -92,23 +89,19 @@ impl Build {
     }
 
     fn of_word(word: &str, is_windows: bool) -> Option<Self> {
-        let named =
-            |table: &[(&str, u32)]| table.iter().find_map(|(name, build)| (*name == word).then_some(Self(*build)));
-        let of_windows = || {
-            let number = word.parse().ok().map(Self).filter(|build| LONG_TERM.contains(build));
-            named(&VERSIONS).or(number)
-        };
+        let is_alone = |word: &str| is_windows || word.starts_with(|c: char| c.is_ascii_alphabetic());
+        let named = RELEASES.iter().find(|(name, _)| *name == word && is_alone(name)).map(|(_, build)| Self(*build));
+        let number = || word.parse().ok().map(Self).filter(|build| is_windows && LONG_TERM.contains(build));
         // Since the first release with containers, builds have five digits.
-        named(&RELEASES)
-            .or_else(|| Self::of_label(word).filter(|build| build.0 >= 10_000))
-            .or_else(|| is_windows.then(of_windows).flatten())
+        let of_label = || Self::of_label(word).filter(|build| build.0 >= 10_000);
+        named.or_else(number).or_else(of_label)
     }
 
     /// Whether a node of this build runs an image of build `image`.
     pub fn runs(self, image: Self) -> bool {
         // The previous long-term release, from 2022 on.
-        let oldest = STABLE.into_iter().find(|release| *release < self).unwrap_or(self);
-        oldest <= image && image <= self
+        let previous = LONG_TERM.into_iter().rfind(|release| LTSC2022 <= *release && *release < self);
+        previous.unwrap_or(self) <= image && image <= self
     }
 
     /// The newest image that nodes of all these builds run.

@@ -4,9 +4,9 @@
 
 use super::install::is_ours;
 use crate::shared::{
-    configured::{Configured, is_of_gmsa},
     rules::{self, Names},
     unread::{Read, Remedy, Unread, because},
+    webhook::{Configured, is_of_gmsa},
     world::World,
 };
 use futures::future::join_all;
@@ -17,6 +17,10 @@ const MUTATE: &str = "call of /mutate";
 const VALIDATE: &str = "call of /validate";
 const GUARD: &str = "guard";
 pub(super) const CALLS: &str = "calls";
+
+/// The remedies if the API server itself refused the pod.
+const NO_RIGHT: &str = "Run the command as a user who may create Pods in the namespace, or choose another one: `--as`, `--context`, `--namespace`.";
+const REFUSED: &str = "Something other than a webhook for GMSA refuses the Pod of the dry run. Choose a namespace in which Pods that use GMSA run: `--namespace`.";
 
 /// The suffix in the names of policies from files of the control plane.
 /// <https://kubernetes.io/docs/reference/access-authn-authz/manifest-admission-control/>
@@ -111,9 +115,10 @@ fn failed(
             if is_of_validate { not_called(about, namespace) } else { of_names(&rules::WEBHOOK_FAILING) }
         }
         (None, Some(name)) => other(name, "refuses the pod of the dry run"),
-        (None, None) => match remedy(error) {
-            Some(remedy) => because(about, text, remedy),
-            None => error.check(about),
+        (None, None) => match error.code {
+            Some(403) if rules::lacks_right(message) => because(about, text, Remedy::new(NO_RIGHT)),
+            Some(400 | 403 | 422) => because(about, text, Remedy::new(REFUSED)),
+            _ => error.check(about),
         },
     }
 }
@@ -145,17 +150,4 @@ fn calls(message: &str, webhook: Webhook) -> bool {
 fn quoted_after<'m>(message: &'m str, words: &str) -> Option<&'m str> {
     let (_, rest) = message.split_once(words)?;
     rest.strip_prefix('"')?.split_once('"').map(|(name, _)| name)
-}
-
-/// The remedy if the API server itself refused the pod.
-fn remedy(error: &Unread) -> Option<Remedy> {
-    Some(match error.code {
-        Some(403) if rules::lacks_right(&error.said) => Remedy::new(
-            "Run the command as a user who may create Pods in the namespace, or choose another one: `--as`, `--context`, `--namespace`.",
-        ),
-        Some(400 | 403 | 422) => Remedy::new(
-            "Something other than a webhook for GMSA refuses the Pod of the dry run. Choose a namespace in which Pods that use GMSA run: `--namespace`.",
-        ),
-        _ => return None,
-    })
 }

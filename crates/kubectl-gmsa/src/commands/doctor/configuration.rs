@@ -8,16 +8,16 @@ use kube::core::ParseExpressionError;
 use serde_json::{Value, json};
 
 use super::{
-    api_server, certificate,
+    certificate,
     install::{has_kubernetes, is_ours},
+    prerequisites,
 };
 use crate::shared::{
-    configured::{Configured, kind},
     installer::Installer,
     output::first_five,
     rules,
     unread::{Read, not_checked},
-    webhook::{installer, reviewing},
+    webhook::{Configured, installer, kind, reviewing},
     world::World,
 };
 use gmsa_core::{
@@ -31,7 +31,7 @@ pub(super) const NAMESPACES: &str = "namespaces";
 pub(super) async fn checks(world: &World) -> Read<Vec<Check>> {
     let webhooks = world.webhooks().await?;
     let (installer, has_conditions) =
-        tokio::join!(installer(world), has_kubernetes(world, api_server::MATCH_CONDITIONS));
+        tokio::join!(installer(world), has_kubernetes(world, prerequisites::MATCH_CONDITIONS));
     let of_kind = |mutating| {
         let of_pods = webhooks.iter().filter(|found| found.mutating == mutating && found.is_of_pods());
         let of_pods: Vec<&Configured> = of_pods.collect();

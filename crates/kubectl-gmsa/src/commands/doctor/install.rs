@@ -11,7 +11,6 @@ use k8s_openapi::{
 use serde_json::Value;
 
 use crate::shared::{
-    configured::Configured,
     directory::Source,
     installer::Installer,
     kinds::Kind,
@@ -21,7 +20,7 @@ use crate::shared::{
         nodes::Nodes,
         workload::{Idle, WorkloadTree},
     },
-    webhook::{broker, replica, without_namespace},
+    webhook::{Configured, broker, replica, without_namespace},
     world::World,
 };
 use gmsa_cluster::{kubernetes_version::is_at_least, resolver::live::collection};

@@ -14,9 +14,9 @@
 use futures::future::{LocalBoxFuture, join_all};
 
 use super::{
-    api_server, call, configuration, crd,
+    call, configuration,
     install::{DoctorInput, is_webhook_away},
-    nodes, replica, service, specs_and_pods, tickets, workloads,
+    prerequisites, service, specs_and_pods, tickets, workloads,
 };
 use crate::shared::{
     unread::{Read, not_reached},
@@ -36,16 +36,16 @@ pub(super) struct Lint {
 
 pub(super) static LINTS: [Lint; 13] = [
     Lint {
-        about: api_server::API_SERVER,
+        about: prerequisites::API_SERVER,
         what: "whether it answers, and its version",
         reads: &[reads::VERSION, reads::WEBHOOKS, reads::DEPLOYMENTS],
-        run: |world, _| Box::pin(api_server::check(world, true)),
+        run: |world, _| Box::pin(prerequisites::check_api_server(world, true)),
     },
     Lint {
-        about: crd::CRD,
+        about: prerequisites::CRD,
         what: "whether credential specs are served, by this release's definition",
         reads: &[reads::CRD, reads::WEBHOOKS, reads::DEPLOYMENTS],
-        run: |world, _| Box::pin(crd::check(world)),
+        run: |world, _| Box::pin(prerequisites::check_crd(world)),
     },
     Lint {
         about: workloads::WEBHOOK,
@@ -66,7 +66,7 @@ pub(super) static LINTS: [Lint; 13] = [
         run: |world, _| Box::pin(call::checks(world)),
     },
     Lint {
-        about: replica::SERVICE,
+        about: service::SERVICE,
         what: "the endpoints, and of one replica its certificate, permissions and Secrets",
         reads: &[
             reads::WEBHOOKS,
@@ -130,15 +130,15 @@ pub(super) static LINTS: [Lint; 13] = [
         run: |world, asked| Box::pin(workloads::check(world, asked)),
     },
     Lint {
-        about: nodes::NODES,
+        about: workloads::NODES,
         what: "which Windows nodes there are, and their builds",
         reads: &[reads::NODES, reads::WEBHOOKS, reads::WORKLOADS, reads::PODS, reads::ENDPOINTS, reads::REPLICA],
-        run: |world, asked| Box::pin(nodes::check(world, asked)),
+        run: |world, asked| Box::pin(workloads::check_nodes(world, asked)),
     },
 ];
 
 /// The lints of the path from the API server to the pods of the webhook. If it does not run, their failures follow from that.
-const ON_THE_WAY: [&str; 3] = [configuration::CONFIGURATION, call::CALLS, replica::SERVICE];
+const ON_THE_WAY: [&str; 3] = [configuration::CONFIGURATION, call::CALLS, service::SERVICE];
 
 /// The lines of all lints. A lint without what it cannot do without has one, with the missing right.
 pub(super) async fn lines(world: &World, asked: &DoctorInput) -> Vec<Check> {

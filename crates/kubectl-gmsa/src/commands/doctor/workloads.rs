@@ -1,13 +1,14 @@
-//! The webhook, and all workloads that use GMSA: each with missing or failing pods, with the first cause.
+//! The webhook, and all workloads that use GMSA: each with missing or failing pods, with the first cause; and the Windows nodes for them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::admissionregistration::v1::ServiceReference;
 use serde_json::Value;
 
-use super::install::{DoctorInput, OwnDeployment, narrowed, nodes, other_namespaces, services, specs, unread_nodes};
+use super::install::{
+    DoctorInput, OwnDeployment, broker_of, narrowed, nodes, other_namespaces, services, specs, unread_nodes,
+};
 use crate::shared::{
-    configured::Configured,
     output::first_five,
     rules::{self, Names},
     unread::{NEWER, Read, Remedy, because},
@@ -16,16 +17,18 @@ use crate::shared::{
         workload::{WorkloadTree, Workloads},
         worst,
     },
-    webhook::reviewing,
+    webhook::{Configured, reviewing},
+    windows_build::{Build, LABEL},
     world::World,
 };
 use gmsa_core::{
     admission::pod::Pod,
-    diagnostic::{Check, Diagnostic},
+    diagnostic::{Check, Diagnostic, Severity},
 };
 
 pub(super) const WEBHOOK: &str = "webhook";
 pub(super) const WORKLOADS: &str = "workloads";
+pub(super) const NODES: &str = "Windows nodes";
 
 /// A check for each workload that has a problem, or one for all.
 pub(super) async fn check(world: &World, asked: &DoctorInput) -> Read<Vec<Check>> {
@@ -166,4 +169,41 @@ fn gone(service: &ServiceReference, text: &str, wait: &str, webhooks: &[Configur
         guards.join(" ")
     );
     Check::found(WEBHOOK, found.with_fix(fix))
+}
+
+/// The Windows nodes, and their builds.
+pub(super) async fn check_nodes(world: &World, asked: &DoctorInput) -> Read<Vec<Check>> {
+    let nodes = world.windows_nodes().await?;
+    let mut builds: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in &nodes {
+        let build = node.metadata.labels.as_ref().and_then(|labels| labels.get(LABEL));
+        *builds.entry(build.map_or("unknown build", String::as_str)).or_default() += 1;
+    }
+    let listed: Vec<String> = builds.iter().map(|(build, count)| format!("{count} of {build}")).collect();
+    let listed = listed.join(", ");
+    let known: Option<Vec<Build>> = builds.keys().map(|build| Build::of_label(build)).collect();
+    let image = known.and_then(|builds| Build::image_for_all(builds.into_iter()));
+    let needs_none = builds.is_empty() && has_linux_pods_alone(world, asked).await;
+    Ok(vec![match (builds.len(), image) {
+        (0, _) if needs_none => Check::pass(NODES, "there are none, and no pod template needs one"),
+        (0, _) => Check::breach(NODES, &rules::WINDOWS_NODES, "there are none"),
+        (1, _) => Check::pass(NODES, listed),
+        (_, Some(image)) => Check::pass(NODES, format!("{listed}; all of them run images of {image}")),
+        (_, None) => {
+            let several = Diagnostic::new(&rules::WINDOWS_BUILD, format!("of several builds: {listed}"));
+            Check::found(NODES, several.with_severity(Severity::Warning))
+        }
+    }])
+}
+
+/// Whether the webhook gives tickets to Linux pods, and no pod template uses GMSA on Windows.
+async fn has_linux_pods_alone(world: &World, asked: &DoctorInput) -> bool {
+    if broker_of(world).await.is_none() {
+        return false;
+    }
+    let narrowed = narrowed(world, asked).await;
+    let scope = narrowed.as_ref().map(|(namespace, _)| namespace.as_str());
+    let Workloads { known, unread } = Workloads::read(world, scope).await;
+    let uses_gmsa = |workload: &WorkloadTree| workload.template.pod().is_none_or(Pod::uses_gmsa);
+    unread.is_empty() && !known.iter().any(uses_gmsa)
 }

@@ -1,17 +1,24 @@
 //! The credentials: from the kubeconfig, found and merged as by `kubectl`, with overrides from the command line; or from the pod that
 //! this runs in.
 //!
-//! The rules follow client-go (`tools/clientcmd`: `client_config.go`, `loader.go`, `merged_client_builder.go`).
+//! The rules follow client-go (`tools/clientcmd`: `client_config.go`, `loader.go`, `merged_client_builder.go`). Errors are in our own words: the
+//! libraries' messages contain Rust debug output, and omit the name of a credential program.
 
-use std::{env, path::PathBuf};
+use std::{env, io, path::PathBuf};
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use http::{HeaderValue, Uri};
-use kube::config::{AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, NamedCluster, NamedContext};
+use kube::{
+    client::AuthError,
+    config::{
+        AuthInfo, Cluster, Context, ExecConfig, KubeConfigOptions, Kubeconfig, KubeconfigError, LoadDataError,
+        NamedCluster, NamedContext,
+    },
+};
 
-use super::{Connection, reason};
+use super::Connection;
 use crate::shared::spelling::meant;
-use gmsa_cluster::apiserver::proxy;
+use gmsa_cluster::apiserver::{ConnectError, proxy};
 
 impl Connection {
     /// The configuration, and its context if any.
@@ -42,7 +49,7 @@ impl Connection {
         let files = self.kubeconfig.as_ref().map_or_else(default_files, |file| vec![file.clone()]);
         let mut merged = Kubeconfig::default();
         for path in files {
-            let read = Kubeconfig::read_from(&path).map_err(reason::of_kubeconfig);
+            let read = Kubeconfig::read_from(&path).map_err(of_kubeconfig);
             let read = read.with_context(|| format!("cannot read the kubeconfig {}", path.display()))?;
             merged = merged.merge(read).context("cannot merge the files of KUBECONFIG")?;
         }
@@ -96,7 +103,7 @@ impl Connection {
         file.clusters.insert(0, NamedCluster { name: name.clone(), cluster: Some(cluster), ..NamedCluster::default() });
         file.contexts.insert(0, NamedContext { name, context: Some(context), ..NamedContext::default() });
         let config = kube::Config::from_custom_kubeconfig(file, &options).await;
-        Ok((config.map_err(reason::of_kubeconfig).context("cannot use the kubeconfig")?, proxy))
+        Ok((config.map_err(of_kubeconfig).context("cannot use the kubeconfig")?, proxy))
     }
 
     /// A token replaces all other credentials except a client certificate, as in `kubectl`.
@@ -142,4 +149,72 @@ fn default_files() -> Vec<PathBuf> {
     }
     files.retain(|file| file.try_exists().unwrap_or(true));
     files
+}
+
+/// The error of an unreadable or unusable kubeconfig.
+fn of_kubeconfig(error: KubeconfigError) -> anyhow::Error {
+    match error {
+        KubeconfigError::ReadConfig(error, _) => error.into(),
+        // The later lines quote the file.
+        KubeconfigError::Parse(error) => {
+            anyhow!(error.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned())
+        }
+        KubeconfigError::LoadCertificateAuthority(error) => of_data("certificate-authority", error),
+        KubeconfigError::LoadClientCertificate(error) => of_data("client-certificate", error),
+        KubeconfigError::LoadClientKey(error) => of_data("client-key", error),
+        other => other.into(),
+    }
+}
+
+fn of_data(field: &str, error: LoadDataError) -> anyhow::Error {
+    match error {
+        LoadDataError::DecodeBase64(_) => anyhow!("{field}-data is not base64"),
+        LoadDataError::ReadFile(error, path) => {
+            anyhow::Error::from(error).context(format!("{field}: {}", path.display()))
+        }
+        LoadDataError::NoBase64DataOrFile => anyhow!("{field}: it names no file"),
+    }
+}
+
+/// The error of unusable credentials.
+pub(super) fn of_client(error: ConnectError, user: &AuthInfo) -> anyhow::Error {
+    let ConnectError::Unusable(cause) = error else { return error.into() };
+    match cause.downcast::<kube::Error>().map(|error| *error) {
+        Ok(kube::Error::Auth(error)) => of_user(error, user),
+        Ok(kube::Error::InferKubeconfig(error)) => of_kubeconfig(error).context("cannot use the kubeconfig"),
+        Ok(other) => ConnectError::Unusable(other.into()).into(),
+        Err(other) => ConnectError::Unusable(other).into(),
+    }
+}
+
+fn of_user(error: AuthError, user: &AuthInfo) -> anyhow::Error {
+    let program = user.exec.as_ref().and_then(|ExecConfig { command, .. }| command.as_deref()).unwrap_or("the program");
+    match error {
+        AuthError::AuthExecStart(error) if error.kind() == io::ErrorKind::NotFound => anyhow!(
+            "the kubeconfig takes its credentials from {program}, which is not there: install it, or put it on the PATH"
+        ),
+        AuthError::AuthExecStart(error) => anyhow::Error::from(error)
+            .context(format!("cannot run {program}, from which the kubeconfig takes its credentials")),
+        AuthError::AuthExecRun { out, .. } => {
+            let said = String::from_utf8_lossy(&out.stderr);
+            let said = said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it does not say why");
+            anyhow!(
+                "{program}, from which the kubeconfig takes its credentials, failed ({}): {said}. Log in again",
+                out.status
+            )
+        }
+        AuthError::AuthExecParse(_) | AuthError::ExecPluginFailed => {
+            anyhow!("{program}, from which the kubeconfig takes its credentials, printed no ExecCredential")
+        }
+        AuthError::ReadTokenFile(error, path) => {
+            anyhow::Error::from(error).context(format!("cannot read the token file {}", path.display()))
+        }
+        other => match &user.auth_provider {
+            Some(provider) => anyhow!(
+                "the kubeconfig has the auth-provider {}, which kubectl has not any more either: use an exec plugin, such as kubelogin or gke-gcloud-auth-plugin",
+                provider.name
+            ),
+            None => anyhow::Error::from(other).context("the credentials of the kubeconfig cannot be used"),
+        },
+    }
 }

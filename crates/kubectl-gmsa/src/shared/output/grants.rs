@@ -84,22 +84,18 @@ impl Grant {
     }
 }
 
-/// The grants as JSON.
-#[derive(Serialize)]
-struct Shown<'g, F: Serialize> {
-    grants: &'g BTreeSet<Grant>,
-    #[serde(rename = "actAsPods", skip_serializing_if = "BTreeSet::is_empty")]
-    act_as_pods: &'g BTreeSet<Grant>,
-    findings: F,
-}
-
 /// The grants, failed reads, and a credential spec that does not exist.
+#[derive(Serialize)]
 pub struct Grants {
+    #[serde(rename = "grants")]
     pub found: BTreeSet<Grant>,
     /// The users that may act as the subjects' pods.
+    #[serde(rename = "actAsPods", skip_serializing_if = "BTreeSet::is_empty")]
     pub act_as_pods: BTreeSet<Grant>,
+    #[serde(rename = "findings", serialize_with = "json::findings")]
     pub problems: Diagnostics,
     /// The output without a grant.
+    #[serde(skip)]
     pub none: String,
 }
 
@@ -110,9 +106,7 @@ impl Grants {
             if *problem.rule == SPEC_MISSING { Outcome::Findings } else { Outcome::Incomplete }
         };
         let outcome = self.problems.as_slice().iter().map(of).max().unwrap_or(Outcome::Clean);
-        let findings = json::findings(self.problems.as_slice());
-        let body = Shown { grants: &self.found, act_as_pods: &self.act_as_pods, findings };
-        print_as(shape, outcome, || self.table(), body)
+        print_as(shape, outcome, || self.table(), self)
     }
 
     fn table(&self) -> String {

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use gmsa_core::{
-    diagnostic::{Check, Diagnostic},
+    diagnostic::{Check, Diagnostic, Diagnostics},
     quote,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::{Outcome, ReportRow, Totals, file, line, sentence, table::status};
 
@@ -91,8 +91,8 @@ pub(super) fn report(
 }
 
 /// The findings as a list, with the fields of a report.
-pub(super) fn findings<'f>(found: impl IntoIterator<Item = &'f Diagnostic>) -> impl Serialize + 'f {
-    found.into_iter().map(Finding::from).collect::<Vec<_>>()
+pub(super) fn findings<S: Serializer>(found: &Diagnostics, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(found.as_slice().iter().map(Finding::from))
 }
 
 #[derive(Serialize)]

@@ -1,6 +1,6 @@
-//! The names that replace placeholders in a remedy.
+//! The names that replace placeholders in a remedy, and remedies for an object: a command if that is enough, otherwise a change in the manifest.
 //!
-//! Invariant: only a valid name becomes part of a command, quoted if its characters have a meaning to the shell.
+//! Invariant: only a valid name becomes part of a command, quoted if its characters have a meaning to the shell; a value cannot break out of its quotes.
 
 use gmsa_core::{
     admission::{
@@ -8,11 +8,11 @@ use gmsa_core::{
         pod::{Pod, Slot},
     },
     credspec::{Verb, domain_join::DomainJoinConfig, is_dns_label, is_dns_subdomain},
-    quote::shell::{cmd, powershell},
+    quote::shell::{self, cmd, powershell},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{FixTarget, Reading};
+use super::Reading;
 use crate::shared::{installer::Installer, kinds::Kind};
 
 /// The command that shows a pod.
@@ -76,40 +76,28 @@ impl<'n> Names<'n> {
         Self { spec, verb, namespace, service_account, pod: Some(pod), ..Self::default() }
     }
 
-    /// The names in a refusal, in a line of this program, or in the output of `kubectl describe pod`.
+    /// The names in a refusal, or in the output of `kubectl describe pod`.
     pub fn of_refusal(said: &'n str) -> Self {
         let after = |start: &str, end: &[char]| said.split_once(start)?.1.split(end).next();
         // The keys of a description start at the margin.
         let described =
             |key: &str| only(said.lines().filter_map(|line| line.strip_prefix(key)?.split_whitespace().next()));
-        // `Deployment shop/web: pod web-1-a: …`
-        let is_kind = |word: &str| Kind::ALL.iter().any(|kind| kind.as_str() == word);
-        let words = || said.split_whitespace();
-        let of_workloads = words().zip(words().skip(1)).filter(|(kind, _)| is_kind(kind));
-        let of_workload = only(of_workloads.filter_map(|(_, name)| Some(name.strip_suffix(':')?.split_once('/')?.0)));
-        let of_pod = only(said.split(": pod ").skip(1).filter_map(|rest| rest.split(':').next()));
         let verb = Verb::ALL.into_iter().find(|verb| said.contains(&format!("authorized to `{}`", verb.as_str())));
-        // `shop:web may not use webapp1`
-        let denied = Verb::ALL.into_iter().find_map(|verb| {
-            let (before, after) = said.split_once(&format!(" may not {} ", verb.as_str()))?;
-            Some((verb, before.split_whitespace().next_back()?.split_once(':'), after.split([' ', '\n']).next()?))
-        });
         let account = after("error looking up service account ", &[':', ' ']).and_then(|name| name.split_once('/'));
-        let (namespace, service_account) = account.or(denied.and_then(|(_, account, _)| account)).unzip();
+        let (namespace, service_account) = account.unzip();
         let namespace = namespace.or_else(|| after("in the namespace \"", &['"'])).or_else(|| described("Namespace:"));
         let spec = after("GMSA cred spec \"", &['"']).or_else(|| after("GMSA resource \"", &['"']));
-        let spec = spec.or_else(|| after("cred spec ", &[' ', ':'])).or(denied.map(|(.., spec)| spec));
         let node = described("Node:").and_then(|node| node.split('/').next());
         Self {
-            spec,
-            verb: verb.or(denied.map(|(verb, ..)| verb)),
-            namespace: namespace.or(of_workload),
+            spec: spec.or_else(|| after("cred spec ", &[' ', ':'])),
+            verb,
+            namespace,
             service_account: service_account
                 .or_else(|| after("service account \"", &['"']))
                 .or_else(|| described("Service Account:")),
             node,
             // Only pods have a node.
-            pod_name: node.and(described("Name:")).or(of_pod),
+            pod_name: node.and(described("Name:")),
             said,
             ..Self::default()
         }
@@ -229,5 +217,48 @@ impl Fix {
     /// For a user with the manifest.
     pub fn in_manifest(self) -> Option<String> {
         self.write.or(self.run)
+    }
+}
+
+/// The object that a remedy is about: the pods of a workload, a pod without a known controller, or the pod of `probe`, which is deleted before the
+/// remedy is read.
+#[derive(Clone, Copy)]
+pub enum FixTarget<'w> {
+    Workload { kind: Kind, namespace: &'w str, name: &'w str },
+    Pod { namespace: &'w str },
+    Probe { namespace: &'w str },
+}
+
+impl FixTarget<'_> {
+    fn namespace(&self) -> &str {
+        match self {
+            Self::Workload { namespace, .. } | Self::Pod { namespace } | Self::Probe { namespace } => namespace,
+        }
+    }
+
+    /// The remedy that sets the fields of `spec` in the spec of its pods. Lists, except of containers, replace existing lists.
+    pub fn change(&self, spec: &Value) -> String {
+        let yaml = spec.to_string();
+        let Self::Workload { kind, namespace, name } = self else {
+            return format!(
+                "Set {yaml} in the spec of its Pod template, or in its manifest, and create the Pod again."
+            );
+        };
+        if !kind.follows_template() {
+            return format!("Set {yaml} in the spec of its Pod template, then delete it and create it again.");
+        }
+        let way = kind.template().split('/').skip(1).collect::<Vec<_>>();
+        let below = way.into_iter().rev().fold(json!({"spec": spec}), |below, key| json!({key: below}));
+        let patch = shell::json(&below.to_string()).filter(|_| is_dns_label(namespace) && is_dns_subdomain(name));
+        let Some(patch) = patch else { return format!("Set {yaml} in the spec of its Pod template.") };
+        let kind = kind.as_str().to_ascii_lowercase();
+        format!("`kubectl patch {kind} {name} --namespace {namespace} --patch {patch}`.")
+    }
+
+    /// A command about a pod in its namespace; `None` if a name is invalid.
+    pub fn command(&self, verb: &str, pod: &str, more: &str) -> Option<String> {
+        let namespace = self.namespace();
+        (is_dns_label(namespace) && is_dns_subdomain(pod))
+            .then(|| format!("`kubectl {verb} {pod} --namespace {namespace}{more}`"))
     }
 }

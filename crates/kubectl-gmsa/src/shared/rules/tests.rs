@@ -87,14 +87,6 @@ fn a_remedy_has_the_names_of_its_message() {
             "--namespace shop",
         ),
         (
-            "fail  permission  shop:web may not use webapp1 [not-authorized]",
-            "`kubectl gmsa grant --credspec webapp1 --serviceaccount shop:web --apply`",
-        ),
-        (
-            "fail  permission  shop:web may not export webapp1 [not-authorized]",
-            "`kubectl gmsa grant --credspec webapp1 --serviceaccount shop:web --keytab --apply`",
-        ),
-        (
             "denied the request: service account \"web\" is not authorized to `export` GMSA cred spec \"webapp1\" in the namespace \"shop\"",
             "--serviceaccount shop:web --keytab --apply`",
         ),

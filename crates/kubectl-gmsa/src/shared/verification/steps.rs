@@ -2,7 +2,7 @@
 
 use super::{CommandOutput, Identity, OTHER_IMAGE, not_checked};
 use crate::shared::rules::{self, Names, Phase, WindowsStatus};
-use gmsa_core::diagnostic::{Check, Diagnostic};
+use gmsa_core::diagnostic::Check;
 
 /// The questions to a container, one check each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,29 +78,27 @@ impl Asked {
                     let text = format!("{} printed no status code", command.join(" "));
                     Check::breach(about, &rules::UNKNOWN_STATUS, text)
                 }
-                None => match self.success(answer, identity, command.last().map_or("", String::as_str)) {
-                    Ok(text) => Check::pass(about, text),
-                    Err(found) => Check::found(about, *found),
-                },
+                None => self.success(about, answer, identity, command.last().map_or("", String::as_str)),
             },
         }
     }
 
     /// Judges a successful command, whose output can still be about another account or domain. `asked` is the service of the ticket.
-    fn success(self, answer: &CommandOutput, identity: &Identity, asked: &str) -> Result<String, Box<Diagnostic>> {
+    fn success(self, about: &'static str, answer: &CommandOutput, identity: &Identity, asked: &str) -> Check {
         let Identity { domain, net_bios, account } = identity;
-        let wrong = |rule, text: String| Err(Box::new(rules::found(rule, text, &identity.names())));
+        let pass = |text: String| Check::pass(about, text);
+        let wrong = |rule, text: String| Check::found(about, rules::found(rule, text, &identity.names()));
         match self {
             Self::CredentialSpec => {
                 let is_own = |parent: &str| [domain, net_bios].iter().any(|own| own.eq_ignore_ascii_case(parent));
-                if answer.parent_domain().is_some_and(|parent| !is_own(parent)) {
-                    let text = format!("nltest /parentdomain names another domain than {domain}");
-                    return wrong(&rules::OTHER_DOMAIN, text);
+                if answer.parent_domain().is_none_or(is_own) {
+                    pass(format!("Windows gave the container the one for {account}"))
+                } else {
+                    wrong(&rules::OTHER_DOMAIN, format!("nltest /parentdomain names another domain than {domain}"))
                 }
-                Ok(format!("Windows gave the container the one for {account}"))
             }
-            Self::SecureChannel => Ok(format!("the container has logged on to {domain}")),
-            Self::Trust => Ok(format!("a domain controller of {domain} confirms it")),
+            Self::SecureChannel => pass(format!("the container has logged on to {domain}")),
+            Self::Trust => pass(format!("a domain controller of {domain} confirms it")),
             _ => match answer.tickets_are_of(account, domain) {
                 Some(false) => {
                     wrong(&rules::OTHER_ACCOUNT, format!("klist lists a ticket that is not one of {account}$"))
@@ -110,13 +108,14 @@ impl Asked {
                 }
                 // The key belongs to the account with this name.
                 Some(true) if answer.is_rc4(asked) => {
-                    Ok(format!("{account} gets it, encrypted by RC4 for the account of {asked}"))
+                    pass(format!("{account} gets it, encrypted by RC4 for the account of {asked}"))
                 }
-                Some(true) => Ok(format!("{account} gets it")),
-                None => Err(Box::new(not_checked(
-                    "klist lists no ticket, so its account is not known",
-                    "Run klist in the container by hand: the client of each ticket must be the account.",
-                ))),
+                Some(true) => pass(format!("{account} gets it")),
+                None => {
+                    let text = "klist lists no ticket, so its account is not known";
+                    let fix = "Run klist in the container by hand: the client of each ticket must be the account.";
+                    Check::found(about, not_checked(text, fix))
+                }
             },
         }
     }
@@ -142,55 +141,47 @@ fn found_by_code((step, about): (Asked, &'static str), code: u32, identity: &Ide
     Check::found(about, rules::found(rule, format!("{}: {number} ({name})", command.join(" ")), &names))
 }
 
-/// A Windows user, by its SID. The SIDs are from Microsoft's page on securing Windows containers and from the well-known ones
-/// ([MS-DTYP] 2.4.2.4).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum User {
-    System,
-    NetworkService,
-    ContainerAdministrator,
-    Other(String),
-    /// `whoami` printed no SID, or did not run.
-    Unknown,
-}
+/// The SID of a Windows user; `None` if `whoami` printed none, or did not run. The SIDs are from Microsoft's page on securing Windows containers and from the
+/// well-known ones ([MS-DTYP] 2.4.2.4).
+#[derive(Default)]
+pub struct User(Option<String>);
+
+const SYSTEM: &str = "S-1-5-18";
+const NETWORK_SERVICE: &str = "S-1-5-20";
+const CONTAINER_ADMINISTRATOR: &str = "S-1-5-93-2-1";
+const CONTAINER_USER: &str = "S-1-5-93-2-2";
 
 impl User {
     pub fn of(answer: &CommandOutput) -> Self {
-        match answer.sid() {
-            Some("S-1-5-18") => Self::System,
-            Some("S-1-5-20") => Self::NetworkService,
-            Some("S-1-5-93-2-1") => Self::ContainerAdministrator,
-            Some(sid) => Self::Other(sid.to_owned()),
-            None => Self::Unknown,
-        }
+        Self(answer.sid().map(str::to_owned))
     }
 
     /// Whether `nltest /sc_verify` can succeed: Netlogon verifies a channel only for administrators ([MS-NRPC] 3.5.4.9.1). Other users get
     /// `ERROR_ACCESS_DENIED`, whatever the account.
-    pub fn may_verify(&self) -> bool {
-        matches!(self, Self::System | Self::ContainerAdministrator)
+    fn may_verify(&self) -> bool {
+        matches!(self.0.as_deref(), Some(SYSTEM | CONTAINER_ADMINISTRATOR))
     }
 
     /// The command that gets a ticket of the account; `None` if this user cannot see its tickets.
-    pub fn get_ticket(&self, service: &str) -> Option<Vec<String>> {
-        let words: &[&str] = match self {
-            Self::System | Self::NetworkService => &["klist", "get", service],
+    fn get_ticket(&self, service: &str) -> Option<Vec<String>> {
+        let words: &[&str] = match self.0.as_deref()? {
+            SYSTEM | NETWORK_SERVICE => &["klist", "get", service],
             // An administrator may read the logon session of SYSTEM.
-            Self::ContainerAdministrator => &["klist", "-li", "0x3e7", "get", service],
-            Self::Other(_) | Self::Unknown => return None,
+            CONTAINER_ADMINISTRATOR => &["klist", "-li", "0x3e7", "get", service],
+            _ => return None,
         };
         Some(words.iter().map(|word| (*word).to_owned()).collect())
     }
 
     /// The line about the user. It always passes: services and IIS application pools act as the account with any user.
-    pub fn check(&self, about: &'static str) -> Check {
-        let name = match self {
-            Self::System => return Check::pass(about, "SYSTEM, which acts as the gMSA"),
-            Self::NetworkService => return Check::pass(about, "NETWORK SERVICE, which acts as the gMSA"),
-            Self::ContainerAdministrator => "ContainerAdministrator",
-            Self::Other(sid) if sid == "S-1-5-93-2-2" => "ContainerUser",
-            Self::Other(sid) => sid,
-            Self::Unknown => {
+    fn check(&self, about: &'static str) -> Check {
+        let name = match self.0.as_deref() {
+            Some(SYSTEM) => return Check::pass(about, "SYSTEM, which acts as the gMSA"),
+            Some(NETWORK_SERVICE) => return Check::pass(about, "NETWORK SERVICE, which acts as the gMSA"),
+            Some(CONTAINER_ADMINISTRATOR) => "ContainerAdministrator",
+            Some(CONTAINER_USER) => "ContainerUser",
+            Some(sid) => sid,
+            None => {
                 let text = "whoami printed no SID, so the trust and the tickets are not checked";
                 return Check::found(about, not_checked(text, OTHER_IMAGE));
             }
@@ -201,9 +192,9 @@ impl User {
         )
     }
 
-    /// Why the tickets are not checked.
+    /// Why the tickets are not checked, where the user is known.
     pub fn sees_no_ticket(&self, about: &'static str) -> Option<Check> {
-        let Self::Other(_) = self else { return None };
+        self.0.as_ref()?;
         let text = "only SYSTEM, NETWORK SERVICE and ContainerAdministrator see the tickets of the gMSA";
         let fix = "Verify a container of the same Pod that runs as one of them. A process that acts as the gMSA itself, not by a service or an IIS \
                    application pool, needs `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`.";
