@@ -36,6 +36,7 @@ pub mod hostile;
 pub mod https;
 #[cfg(feature = "kdc")]
 pub mod kdc;
+pub mod memory;
 #[cfg(feature = "node")]
 pub mod node;
 pub mod oracle;

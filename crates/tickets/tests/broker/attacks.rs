@@ -5,20 +5,18 @@ use serde_json::json;
 
 use crate::world::{World, bound_to, pod, spec};
 
-const BODY: &str = r#"{"credentialSpec": "webapp1"}"#;
-
 #[tokio::test]
 async fn a_token_for_one_credential_spec_opens_no_other() {
     let world = World::start().await;
     world.api.apply(spec("admin", Some("*")));
     world.api.grant_only(&[("shop", "web", "webapp1"), ("shop", "web", "admin")]);
-    let answer = world.ask_with("token-1", r#"{"credentialSpec": "admin"}"#).await;
+    let answer = world.ask_for("admin", "token-1").await;
     assert_eq!(answer.refusal(), (401, "ticket-token", "the token is not for the audience gmsa-tickets/admin"));
     assert_eq!(world.api.count(Verb::Create, "tokenreviews"), 0);
     // What a token says of itself opens nothing.
     let says = ["gmsa-tickets/webapp1", "gmsa-tickets/admin"];
     world.accept_token_that_says("forged", &says, &says[..1], bound_to("web-1", "u1"));
-    let answer = world.ask_with("forged", r#"{"credentialSpec": "admin"}"#).await;
+    let answer = world.ask_for("admin", "forged").await;
     let message = "the API server does not accept the token for the audience gmsa-tickets/admin: [invalid bearer token, token audiences \
                    [\"gmsa-tickets/webapp1\"] is invalid for the target audiences [\"gmsa-tickets/admin\"]]";
     assert_eq!(answer.refusal(), (401, "ticket-token", message));
@@ -31,17 +29,14 @@ async fn a_token_that_somebody_else_requested_opens_nothing_that_the_volumes_do_
     world.api.grant_only(&[("shop", "web", "webapp1"), ("shop", "web", "admin")]);
     // `create serviceaccounts/token`, bound to the pod, for an audience that it has no volume of.
     world.accept_token("minted", &["gmsa-tickets/admin"], bound_to("web-1", "u1"));
-    let answer = world.ask_with("minted", r#"{"credentialSpec": "admin"}"#).await;
+    let answer = world.ask_for("admin", "minted").await;
     let message = "the pod \"web-1\" has no projected token with the audience gmsa-tickets/admin in its volumes";
     assert_eq!(answer.refusal(), (403, "ticket-pod", message));
     // Annotations say nothing: anyone who may patch the pod writes them.
     let mut annotated = pod("web-1", "u1");
     annotated["metadata"]["annotations"] = json!({"gmsa-webhook/tickets": "admin"});
     world.api.apply(annotated);
-    assert_eq!(
-        world.ask_with("minted", r#"{"credentialSpec": "admin"}"#).await.refusal(),
-        (403, "ticket-pod", message)
-    );
+    assert_eq!(world.ask_for("admin", "minted").await.refusal(), (403, "ticket-pod", message));
 }
 
 #[tokio::test]
@@ -53,7 +48,7 @@ async fn a_token_of_a_pod_that_was_created_again_is_not_that_of_the_new_one() {
     world.api.apply(pod("web-1", "u2"));
     assert_eq!(world.ask().await.status, 403);
     world.accept_token("token-2", &["gmsa-tickets/webapp1"], bound_to("web-1", "u2"));
-    assert_eq!(world.ask_with("token-2", BODY).await.status, 200);
+    assert_eq!(world.ask_for("webapp1", "token-2").await.status, 200);
 }
 
 #[tokio::test]
@@ -154,7 +149,7 @@ async fn a_token_is_in_no_message() {
 #[tokio::test]
 async fn a_token_that_is_too_long_is_not_sent_on() {
     let world = World::start().await;
-    let answer = world.ask_with(&"x".repeat(6 * 1024 + 1), BODY).await;
+    let answer = world.ask_for("webapp1", &"x".repeat(6 * 1024 + 1)).await;
     assert_eq!(answer.refusal(), (401, "ticket-token", "the token has more than 6144 bytes"));
     assert_eq!(world.api.count(Verb::Create, ""), 0);
 }

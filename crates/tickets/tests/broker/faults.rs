@@ -12,7 +12,7 @@ use gmsa_test_support::{
 use gmsa_tickets::limits::Times;
 use serde_json::json;
 
-use crate::world::{SERVICES, World, bound_to, pod, spec, times};
+use crate::world::{SERVICES, World, spec, times};
 
 /// A silent controller ends a request soon.
 fn short() -> Times {
@@ -43,13 +43,10 @@ async fn a_kdc_that_lies_gives_no_tickets() {
         (Conduct::Lie(Lie::OtherUsage), decrypt.to_owned()),
     ] {
         world.kdc.conduct(conduct.clone());
-        let name = "web-1";
         // Another pod each time: one has ten requests.
-        let uid = format!("{conduct:?}").len().to_string();
-        world.api.delete("pods", "shop", name);
-        world.api.apply(pod(name, &uid));
-        world.accept_token("token-1", &["gmsa-tickets/webapp1"], bound_to(name, &uid));
-        let answer = world.ask().await;
+        let name = format!("pod-{}", format!("{conduct:?}").len());
+        world.add_pod(&name, "webapp1");
+        let answer = world.ask_for("webapp1", &name).await;
         assert_eq!(answer.refusal(), (502, "ticket-answer", message.as_str()), "{:?}", &format!("{conduct:?}")[..9]);
     }
     for lie in
@@ -174,13 +171,9 @@ async fn a_silent_domain_leaves_the_others_their_tickets() {
     world.api.apply(fabrikam);
     world.api.grant_only(&[("shop", "web", "webapp1"), ("shop", "web", "fabrikam")]);
     let ask = async |number: usize| {
-        let (name, uid, token) = (format!("pod-{number}"), format!("p{number}"), format!("token-p{number}"));
-        let mut pod = pod(&name, &uid);
-        pod["spec"]["volumes"][1]["projected"]["sources"][0]["serviceAccountToken"]["audience"] =
-            json!("gmsa-tickets/fabrikam");
-        world.api.apply(pod);
-        world.accept_token(&token, &["gmsa-tickets/fabrikam"], bound_to(&name, &uid));
-        world.ask_with(&token, r#"{"credentialSpec": "fabrikam"}"#).await
+        let name = format!("pod-{number}");
+        world.add_pod(&name, "fabrikam");
+        world.ask_for("fabrikam", &name).await
     };
     let room = gmsa_tickets::limits::BrokerLimits::of_memory(128 << 20).of_domain(2);
     let flood = join_all((0..room).map(&ask));

@@ -9,7 +9,6 @@ use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 use crate::world::{Answer, SERVICES, World, bound_to, pass, pod, spec, times};
 
 pub const SERVICE: &str = "HTTP/app.contoso.com";
-const BODY: &str = r#"{"credentialSpec": "webapp1"}"#;
 
 /// A broker that gives keytabs, to the pod of [`World`], which has a token for one too. Its account's password is all of 1, and its key has the
 /// number 7.
@@ -49,7 +48,7 @@ fn annotated(world: &World, names: Option<&str>) {
 }
 
 pub async fn ask_keytab(world: &World, token: &str) -> Answer {
-    world.ask_at("/v1/keytab", token, BODY).await
+    world.ask_at("/v1/keytab", "webapp1", token).await
 }
 
 fn key_of(byte: u8, etype: EncryptionType) -> Key {
@@ -153,7 +152,7 @@ async fn the_password_and_its_number_are_read_until_they_agree() {
     let changed = DirectoryAccount { previous: Some(password(1)), kvno: 8, ..DirectoryAccount::with_password(2) };
     let due = DirectoryAccount { kvno: 7, changed: Some(Box::new(changed.clone())), ..changed };
     world.directory.account("WebApp1", due);
-    world.kdc.account("WebApp1$", &Password::managed(&password(2)), EncryptionType::Aes256);
+    world.kdc_knows(2);
     world.kdc.seal(SERVICE, key(2), 18, Some(8));
     // Without tickets, whose logon reads the password too.
     let answer = ask_keytab(&world, "keytab-1").await;
@@ -281,7 +280,7 @@ async fn a_domain_gives_none_unless_it_says_so_and_only_of_its_accounts() {
 #[tokio::test]
 async fn a_token_opens_the_path_of_its_audience_alone() {
     let world = keytab_world().await;
-    let at = async |path: &str, token: &str| world.ask_at(path, token, BODY).await;
+    let at = async |path: &str, token: &str| world.ask_at(path, "webapp1", token).await;
     let message = "the token is not for the audience gmsa-keytab/webapp1";
     assert_eq!(at("/v1/keytab", "token-1").await.refusal(), (401, "ticket-token", message));
     let message = "the token is not for the audience gmsa-tickets/webapp1";

@@ -10,31 +10,15 @@ use gmsa_test_support::{
 };
 use gmsa_tickets::limits::Times;
 
-use crate::world::{SECRET, SERVICES, World, bound_to, pass, pod, spec, times};
+use crate::world::{SECRET, SERVICES, World, pass, spec, times};
 
 const WRONG: &str = "WebApp1$@CONTOSO.COM cannot log on: the KDC rejects the passwords that the directory gives; they are not tried \
                      again for a while";
 
-/// The KDC gives tickets to this password alone.
-fn kdc_knows(world: &World, byte: u8) {
-    world.kdc.account("WebApp1$", &Password::managed(&password(byte)), EncryptionType::Aes256);
-}
-
-/// How many passwords were tried since the last call.
-fn tries(world: &World) -> usize {
-    world.kdc.asked().iter().filter(|asked| asked.starts_with("AS+")).count()
-}
-
-/// How many passwords were read since the last call.
-fn reads(world: &World) -> usize {
-    world.directory.asked().iter().filter(|asked| asked.starts_with("password")).count()
-}
-
 async fn ask_as(world: &World, number: usize) -> u16 {
-    let (name, uid, token) = (format!("pod-{number}"), format!("p{number}"), format!("token-p{number}"));
-    world.api.apply(pod(&name, &uid));
-    world.accept_token(&token, &["gmsa-tickets/webapp1"], bound_to(&name, &uid));
-    world.ask_with(&token, r#"{"credentialSpec": "webapp1"}"#).await.status
+    let name = format!("pod-{number}");
+    world.add_pod(&name, "webapp1");
+    world.ask_for("webapp1", &name).await.status
 }
 
 #[tokio::test]
@@ -42,9 +26,9 @@ async fn an_account_has_one_logon_for_all_its_pods() {
     let world = World::start().await;
     let statuses = join_all((0..20).map(|number| ask_as(&world, number))).await;
     assert_eq!(statuses, [200; 20]);
-    assert_eq!((reads(&world), world.kdc.asked().iter().filter(|asked| asked.starts_with("TGS")).count()), (1, 40));
+    assert_eq!((world.reads(), world.kdc.asked().iter().filter(|asked| asked.starts_with("TGS")).count()), (1, 40));
     assert_eq!(ask_as(&world, 20).await, 200);
-    assert_eq!((reads(&world), tries(&world)), (0, 0));
+    assert_eq!((world.reads(), world.tries()), (0, 0));
 }
 
 #[tokio::test]
@@ -55,12 +39,12 @@ async fn the_password_is_read_again_when_its_interval_ends() {
     world.directory.account("WebApp1", account);
     for _ in 0..2 {
         assert_eq!(world.ask().await.status, 200);
-        assert_eq!((reads(&world), tries(&world)), (1, 1));
+        assert_eq!((world.reads(), world.tries()), (1, 1));
     }
     world.directory.account("WebApp1", DirectoryAccount::with_password(1));
     assert_eq!(world.ask().await.status, 200);
     assert_eq!(world.ask().await.status, 200);
-    assert_eq!((reads(&world), tries(&world)), (1, 2));
+    assert_eq!((world.reads(), world.tries()), (1, 2));
 }
 
 #[tokio::test]
@@ -68,9 +52,9 @@ async fn the_previous_password_is_tried_after_a_second_read() {
     let world = World::start().await;
     let account = DirectoryAccount { previous: Some(password(2)), ..DirectoryAccount::with_password(1) };
     world.directory.account("WebApp1", account);
-    kdc_knows(&world, 2);
+    world.kdc_knows(2);
     assert_eq!(world.ask().await.status, 200);
-    assert_eq!((reads(&world), tries(&world)), (2, 2));
+    assert_eq!((world.reads(), world.tries()), (2, 2));
 }
 
 #[tokio::test]
@@ -79,15 +63,15 @@ async fn a_kept_key_that_became_wrong_costs_one_try_and_one_read() {
     world.api.apply(spec("webapp1", Some("*")));
     assert_eq!(world.ask().await.status, 200);
     world.directory.account("WebApp1", DirectoryAccount::with_password(2));
-    kdc_knows(&world, 2);
-    assert_eq!((reads(&world), tries(&world)), (1, 1));
+    world.kdc_knows(2);
+    assert_eq!((world.reads(), world.tries()), (1, 1));
     assert_eq!(world.ask().await.status, 200);
-    assert_eq!((reads(&world), tries(&world)), (1, 2));
+    assert_eq!((world.reads(), world.tries()), (1, 2));
     // A logon tries two keys: the previous password is for the next one.
     let account = DirectoryAccount { previous: Some(password(4)), ..DirectoryAccount::with_password(3) };
     world.directory.account("WebApp1", account);
-    kdc_knows(&world, 5);
-    assert_eq!((world.ask().await.status, tries(&world)), (409, 2));
+    world.kdc_knows(5);
+    assert_eq!((world.ask().await.status, world.tries()), (409, 2));
 }
 
 #[tokio::test]
@@ -95,36 +79,32 @@ async fn no_flood_locks_an_account_out() {
     let world = World::start().await;
     let account = DirectoryAccount { previous: Some(password(2)), ..DirectoryAccount::with_password(1) };
     world.directory.account("WebApp1", account);
-    kdc_knows(&world, 3);
+    world.kdc_knows(3);
     let statuses = join_all((0..30).map(|number| ask_as(&world, number))).await;
     assert_eq!(statuses, [409; 30]);
     // Each password once, however many requests there are, and no pause between them.
-    assert_eq!(tries(&world), 2);
+    assert_eq!(world.tries(), 2);
     assert_eq!(world.ask().await.refusal(), (409, "logon-denied", WRONG));
-    assert_eq!(tries(&world), 0);
+    assert_eq!(world.tries(), 0);
     // A password that was not tried yet.
     world.directory.account("WebApp1", DirectoryAccount::with_password(3));
     assert_eq!(world.ask().await.status, 200);
-    assert_eq!(tries(&world), 1);
+    assert_eq!(world.tries(), 1);
 }
 
 #[tokio::test]
 async fn a_caller_that_leaves_does_not_have_a_password_tried_again() {
     let world = World::start().await;
-    kdc_knows(&world, 3);
+    world.kdc_knows(3);
     for number in 0..5 {
-        let (name, uid, token) = (format!("pod-{number}"), format!("p{number}"), format!("token-p{number}"));
-        world.api.apply(pod(&name, &uid));
-        world.accept_token(&token, &["gmsa-tickets/webapp1"], bound_to(&name, &uid));
-        let body = r#"{"credentialSpec": "webapp1"}"#;
         // It ends with the first event at the KDC.
         tokio::select! {
-            _ = world.ask_with(&token, body) => {}
-            () = gmsa_test_support::eventually("the KDC is asked", || tries(&world) > 0) => {}
+            _ = ask_as(&world, number) => {}
+            () = gmsa_test_support::eventually("the KDC is asked", || world.tries() > 0) => {}
         }
     }
     assert_eq!(world.ask().await.refusal(), (409, "logon-denied", WRONG));
-    assert!(tries(&world) <= 2);
+    assert!(world.tries() <= 2);
 }
 
 #[tokio::test]
@@ -171,7 +151,7 @@ async fn a_changed_file_has_the_password_of_the_user_tried_at_once() {
         .directory
         .account("WebApp1", DirectoryAccount { query: Duration::ZERO, ..DirectoryAccount::with_password(1) });
     world.write_password("");
-    kdc_knows(&world, 4);
+    world.kdc_knows(4);
     let empty = format!("{file} is empty: write the password of the user into it");
     assert_eq!(world.ask().await.refusal(), (502, "ldap-credentials", empty.as_str()));
 }
@@ -214,12 +194,8 @@ async fn a_domain_that_did_not_answer_is_left_alone_for_a_while() {
     assert_eq!(first.refusal().0, 503);
     world.directory.conduct(DirectoryConduct::Honest);
     // Another account of it: the controllers are not asked.
-    let mut mounts = pod("web-2", "u2");
-    mounts["spec"]["volumes"][1]["projected"]["sources"][0]["serviceAccountToken"]["audience"] =
-        "gmsa-tickets/other".into();
-    world.api.apply(mounts);
-    world.accept_token("token-2", &["gmsa-tickets/other"], bound_to("web-2", "u2"));
-    let second = world.ask_with("token-2", r#"{"credentialSpec": "other"}"#).await;
+    world.add_pod("web-2", "other");
+    let second = world.ask_for("other", "web-2").await;
     assert_eq!(second.refusal(), first.refusal());
 }
 

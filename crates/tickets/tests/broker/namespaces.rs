@@ -12,9 +12,7 @@ use gmsa_test_support::{
 use gmsa_tickets::limits::{BrokerLimits, Times};
 use serde_json::json;
 
-use crate::world::{Answer, SERVICES, World, bound_to, pod, spec, times};
-
-const BODY: &str = r#"{"credentialSpec": "crowded"}"#;
+use crate::world::{Answer, SERVICES, World, bound_to, pod_of, spec, times};
 
 /// Gives the namespace `crowd` pods that may use the account `WebApp2` with the credential spec `crowded`.
 fn crowd(world: &World, services: &str, pods: usize) -> Vec<String> {
@@ -26,10 +24,8 @@ fn crowd(world: &World, services: &str, pods: usize) -> Vec<String> {
     world.api.grant_only(&[("shop", "web", "webapp1"), ("crowd", "web", "crowded"), ("shop", "web", "crowded")]);
     let tokens = (0..pods).map(|number| {
         let (name, uid, token) = (format!("pod-{number}"), format!("c{number}"), format!("token-c{number}"));
-        let mut pod = pod(&name, &uid);
+        let mut pod = pod_of(&name, &uid, "crowded");
         pod["metadata"]["namespace"] = "crowd".into();
-        pod["spec"]["volumes"][1]["projected"]["sources"][0]["serviceAccountToken"]["audience"] =
-            "gmsa-tickets/crowded".into();
         world.api.apply(pod);
         let mut user = bound_to(&name, &uid);
         user["username"] = json!("system:serviceaccount:crowd:web");
@@ -40,7 +36,7 @@ fn crowd(world: &World, services: &str, pods: usize) -> Vec<String> {
 }
 
 async fn ask(world: &World, token: &str) -> Answer {
-    world.ask_with(token, BODY).await
+    world.ask_for("crowded", token).await
 }
 
 #[tokio::test]

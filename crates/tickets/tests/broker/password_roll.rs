@@ -4,12 +4,11 @@
 use std::time::Duration;
 
 use gmsa_edge::metrics::scrape;
-use gmsa_kerberos::{EncryptionType, Password};
 use gmsa_test_support::directory::{DirectoryAccount, password};
 
 use crate::{
     keytabs::{SERVICE, ask_keytab, entries, key, keytab_world},
-    world::{World, bound_to, pass, pod, spec, times},
+    world::{World, bound_to, pass, spec, times},
 };
 
 const MINUTE: i64 = 60;
@@ -34,22 +33,19 @@ async fn walk(kdc_lags: i64, restarts: bool) -> u64 {
     let mut world = World::start().await;
     world.api.apply(spec("any", Some("*")));
     world.api.grant_only(&[("shop", "web", "webapp1"), ("shop", "web", "any")]);
-    let mut any = pod("web-2", "u2");
-    any["spec"]["volumes"][1]["projected"]["sources"][0]["serviceAccountToken"]["audience"] = "gmsa-tickets/any".into();
-    world.api.apply(any);
-    world.accept_token("token-2", &["gmsa-tickets/any"], bound_to("web-2", "u2"));
+    world.add_pod("web-2", "any");
     let (mut now, mut is_changed) = (-10 * MINUTE, false);
     while now <= 40 * MINUTE {
         world.directory.account("WebApp1", given(now));
         if now >= kdc_lags && !is_changed {
-            world.kdc.account("WebApp1$", &Password::managed(&password(2)), EncryptionType::Aes256);
+            world.kdc_knows(2);
             is_changed = true;
         }
         if restarts {
             world = world.restarted(times());
         }
-        for (token, name) in [("token-1", "webapp1"), ("token-2", "any")] {
-            let answer = world.ask_with(token, &format!(r#"{{"credentialSpec": "{name}"}}"#)).await;
+        for (token, name) in [("token-1", "webapp1"), ("web-2", "any")] {
+            let answer = world.ask_for(name, token).await;
             assert_eq!(answer.status, 200, "{name} at {now} s, where the KDC lags by {kdc_lags} s: {answer:?}");
         }
         let step = if (-330..150).contains(&now) { 10 } else { 2 * MINUTE };
@@ -119,7 +115,7 @@ impl Acceptor {
 fn set(world: &World, now: i64) {
     let (kvno, byte) = if now < 0 { (7, 1) } else { (8, 2) };
     world.directory.account("WebApp1", DirectoryAccount { kvno, ..given(now) });
-    world.kdc.account("WebApp1$", &Password::managed(&password(byte)), EncryptionType::Aes256);
+    world.kdc_knows(byte);
     world.kdc.seal(SERVICE, key(byte), 18, Some(kvno.into()));
 }
 
@@ -182,7 +178,7 @@ async fn a_key_that_the_directory_skips_stays_for_ten_hours() {
     // Nobody read the password of the interval in between: its key was never in force.
     let skipped = DirectoryAccount { previous: Some(password(2)), kvno: 9, ..DirectoryAccount::with_password(3) };
     world.directory.account("WebApp1", skipped);
-    world.kdc.account("WebApp1$", &Password::managed(&password(3)), EncryptionType::Aes256);
+    world.kdc_knows(3);
     world.kdc.seal(SERVICE, key(3), 18, Some(9));
     pass(3600).await;
     acceptor.ask(&world, 3600, "keytab-1").await;

@@ -113,7 +113,6 @@ impl World {
         let directory = SimulatedDirectory::start("contoso.com", USER, SECRET).await;
         let kdc = Kdc::start("contoso.com").await;
         directory.account("WebApp1", DirectoryAccount::with_password(1));
-        kdc.account("WebApp1$", &Password::managed(&password(1)), EncryptionType::Aes256);
         for service in SERVICES.split(", ") {
             kdc.service(service);
         }
@@ -130,6 +129,7 @@ impl World {
         let (address, broker, registry, served) = serve(&api, &path("tickets.yaml"), times, None);
         let tokens = Arc::default();
         let world = Self { api, directory, kdc, folder, address, broker, registry, tokens, name_servers: None, served };
+        world.kdc_knows(1);
         world.api.apply(spec("webapp1", Some(SERVICES)));
         world.api.apply(pod("web-1", "u1"));
         world.accept_token("token-1", &["gmsa-tickets/webapp1"], bound_to("web-1", "u1"));
@@ -169,20 +169,28 @@ impl World {
         self.tokens.lock().unwrap().insert(name.to_owned(), token);
     }
 
-    /// What the pod gets.
-    pub async fn ask(&self) -> Answer {
-        self.ask_with("token-1", r#"{"credentialSpec": "webapp1"}"#).await
+    /// Another pod, with a token for this credential spec, whose name is that of the pod.
+    pub fn add_pod(&self, name: &str, spec: &str) {
+        self.api.apply(pod_of(name, name, spec));
+        self.accept_token(name, &[&format!("gmsa-tickets/{spec}")], bound_to(name, name));
     }
 
-    pub async fn ask_with(&self, token: &str, body: &str) -> Answer {
-        self.ask_at("/v1/tickets", token, body).await
+    /// What the pod gets.
+    pub async fn ask(&self) -> Answer {
+        self.ask_for("webapp1", "token-1").await
+    }
+
+    /// The tickets of a credential spec.
+    pub async fn ask_for(&self, spec: &str, token: &str) -> Answer {
+        self.ask_at("/v1/tickets", spec, token).await
     }
 
     /// Asks at this path.
-    pub async fn ask_at(&self, path: &str, token: &str, body: &str) -> Answer {
+    pub async fn ask_at(&self, path: &str, spec: &str, token: &str) -> Answer {
+        let body = json!({"credentialSpec": spec}).to_string();
         let token = self.tokens.lock().unwrap().get(token).cloned().unwrap_or(token.to_owned());
         let bearer = format!("authorization: Bearer {token}\r\n");
-        self.send(&format!("POST {path}"), &format!("{bearer}content-type: application/json\r\n"), body).await
+        self.send(&format!("POST {path}"), &format!("{bearer}content-type: application/json\r\n"), &body).await
     }
 
     /// Sends any request.
@@ -194,6 +202,21 @@ impl World {
         let (head, answer) = read_answer(&mut stream).await.unwrap();
         let body = serde_json::from_slice(&answer.body).unwrap_or_else(|_| panic!("{head}{:?}", answer.body));
         Answer { status: answer.status.as_u16(), head, body }
+    }
+
+    /// The KDC gives tickets to the password whose bytes are all this one, and to no other.
+    pub fn kdc_knows(&self, byte: u8) {
+        self.kdc.account("WebApp1$", &Password::managed(&password(byte)), EncryptionType::Aes256);
+    }
+
+    /// How many passwords were tried since the last call.
+    pub fn tries(&self) -> usize {
+        self.kdc.asked().iter().filter(|asked| asked.starts_with("AS+")).count()
+    }
+
+    /// How many passwords were read since the last call.
+    pub fn reads(&self) -> usize {
+        self.directory.asked().iter().filter(|asked| asked.starts_with("password")).count()
     }
 
     /// A file beside the configuration.
@@ -250,8 +273,13 @@ pub fn spec(name: &str, services: Option<&str>) -> Value {
 
 /// A running pod of the service account `web`, with a token for `webapp1` in its volumes.
 pub fn pod(name: &str, uid: &str) -> Value {
-    let token =
-        json!({"serviceAccountToken": {"audience": "gmsa-tickets/webapp1", "expirationSeconds": 600, "path": "token"}});
+    pod_of(name, uid, "webapp1")
+}
+
+/// The same, with a token for this credential spec.
+pub fn pod_of(name: &str, uid: &str, spec: &str) -> Value {
+    let audience = format!("gmsa-tickets/{spec}");
+    let token = json!({"serviceAccountToken": {"audience": audience, "expirationSeconds": 600, "path": "token"}});
     json!({
         "apiVersion": "v1",
         "kind": "Pod",

@@ -1,17 +1,15 @@
 //! Who gets no tickets: real tokens that are bound to something else, of pods that are gone, or for something else.
 
-use gmsa_test_support::domain::{administer, user};
 use serde_json::json;
 
-use crate::world::{World, audience};
+use crate::world::{World, audience, service};
 
 const TOKEN: (u16, &str) = (401, "ticket-token");
 const POD: (u16, &str) = (403, "ticket-pod");
 
 #[tokio::test]
 async fn no_other_token_gets_tickets() {
-    user("Attackservice", "Passw0rd!Service", None);
-    administer("spn add HTTP/attack.contoso.com Attackservice");
+    service("Attack", &["HTTP/attack.contoso.com"]);
     let world = World::start("Attack").await;
     let services = Some("HTTP/attack.contoso.com");
     for (name, account, services) in
@@ -86,11 +84,9 @@ async fn no_other_token_gets_tickets() {
 
 #[tokio::test]
 async fn a_pod_that_ends_gets_no_more_tickets() {
-    user("Endservice", "Passw0rd!Service", None);
-    administer("spn add HTTP/end.contoso.com Endservice");
+    service("End", &["HTTP/end.contoso.com"]);
     let world = World::start("End").await;
-    world.spec("web", "EndApp", Some("HTTP/end.contoso.com")).await;
-    world.user_of("web", &["web"]).await;
+    world.web("EndApp", "HTTP/end.contoso.com").await;
     let client = &world.plane.client;
 
     for phase in ["Succeeded", "Failed"] {

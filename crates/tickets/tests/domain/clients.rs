@@ -9,11 +9,11 @@ use std::{
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_test_support::{
     control_plane::Process,
-    domain::{administer, prints, root, user},
+    domain::{prints, root},
     until,
 };
 
-use crate::world::{World, name_ldap};
+use crate::world::{World, name_ldap, service};
 
 /// A web server with the keys of a service, where MIT's library is installed.
 pub struct WebServer {
@@ -82,15 +82,12 @@ fn ticket(cache: &[u8]) -> Vec<u8> {
 #[tokio::test]
 async fn a_client_logs_on_to_a_web_server_before_and_after_its_tickets_are_renewed() {
     const HOST: &str = "clients.contoso.com";
-    user("Clientsservice", "Passw0rd!Service", None);
-    administer(&format!("spn add HTTP/{HOST} Clientsservice"));
+    service("Clients", &[&format!("HTTP/{HOST}")]);
     let world = World::start("Clients").await;
     let server = WebServer::start(&world, &format!("HTTP/{HOST}")).await;
-    world.spec("web", "ClientsApp", Some(&format!("HTTP/{HOST}"))).await;
-    world.user_of("web", &["web"]).await;
+    world.web("ClientsApp", &format!("HTTP/{HOST}")).await;
     let pod = world.pod("web", "web", "web").await;
     let agent = world.agent(&pod, "web").await;
-    agent.ready().await;
     assert_eq!(agent.prints(&server.curl(HOST, "")), "ClientsApp$@CONTOSO.COM\n");
     // Without tickets, and to a service that is not listed.
     assert!(agent.fails(&server.curl("other.contoso.com", "")));
@@ -151,10 +148,7 @@ async fn database(world: &World, service: &str, account: &str) -> (Process, u16)
 async fn the_recipes_of_the_page_log_on() {
     const HOST: &str = "recipes.contoso.com";
     const NAME: &str = "RecipesApp$";
-    user("Recipesservice", "Passw0rd!Service", None);
-    for class in ["HTTP", "postgres"] {
-        administer(&format!("spn add {class}/{HOST} Recipesservice"));
-    }
+    service("Recipes", &["HTTP", "postgres"].map(|class| format!("{class}/{HOST}")));
     name_ldap();
     let world = World::start("Recipes").await;
     let server = WebServer::start(&world, &format!("HTTP/{HOST}")).await;
@@ -200,7 +194,6 @@ async fn the_recipes_of_the_page_log_on() {
     for spec in ["services", "everything"] {
         let pod = world.pod(spec, "web", spec).await;
         let agent = world.agent(&pod, spec).await;
-        agent.ready().await;
         for (_, command, expected) in recipes.iter().filter(|(needs, ..)| *needs == spec) {
             let output = agent.run("sh", command);
             let errors = String::from_utf8_lossy(&output.stderr);

@@ -4,13 +4,13 @@ use std::{env::consts::ARCH, fs, process::Command};
 
 use gmsa_test_support::{
     directory::SimulatedDirectory,
-    domain::{account, administer, root, user},
+    domain::{account, root},
 };
 use serde_json::json;
 
 use crate::{
     relay::{Conduct, Relay},
-    world::{PASSWORD, World},
+    world::{PASSWORD, World, service},
 };
 
 const KDC: &str = "10.0.0.1:88";
@@ -30,8 +30,7 @@ async fn asked(world: &World, account: &str, services: &str) -> (u16, String, St
 /// Another KDC is the one that the DNS names: the relay's own server.
 #[tokio::test]
 async fn a_kdc_that_is_silent_is_followed_by_another_and_one_that_is_hostile_gives_no_tickets() {
-    user("Lieservice", "Passw0rd!Service", None);
-    administer("spn add HTTP/lie.contoso.com Lieservice");
+    service("Lie", &["HTTP/lie.contoso.com"]);
     let mut world = World::start("Lie").await;
     let relay = Relay::start("10.0.0.1", KDC.parse().unwrap());
     world.restart(|domain| domain["kdcPort"] = json!(relay.address.port())).await;
@@ -75,8 +74,7 @@ pub fn with_clock(command: &Command, ahead: &str) -> Command {
 
 #[tokio::test]
 async fn a_clock_that_is_too_far_away_is_named_with_the_difference() {
-    user("Clockservice", "Passw0rd!Service", None);
-    administer("spn add HTTP/clock.contoso.com Clockservice");
+    service("Clock", &["HTTP/clock.contoso.com"]);
     let mut world = World::start("Clock").await;
     let command = with_clock(&world.command, "+10m");
     world.command = command;

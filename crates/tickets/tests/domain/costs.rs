@@ -4,12 +4,9 @@
 use std::{env, fs, time::Instant};
 
 use futures::{StreamExt as _, stream};
-use gmsa_test_support::{
-    domain::{administer, user},
-    page::{machine, publish, table},
-};
+use gmsa_test_support::page::{machine, publish, table};
 
-use crate::world::World;
+use crate::world::{World, service};
 
 const PODS: usize = 100;
 /// What a pod may ask at once.
@@ -55,19 +52,13 @@ fn processor_seconds(program: &str) -> f64 {
 
 #[tokio::test]
 async fn a_request_costs_three_calls_and_a_share_of_a_read() {
-    user("Costservice", "Passw0rd!Service", None);
-    for service in ["HTTP/cost.contoso.com", "MSSQLSvc/cost.contoso.com:1433"] {
-        administer(&format!("spn add {service} Costservice"));
-    }
+    service("Cost", &["HTTP/cost.contoso.com", "MSSQLSvc/cost.contoso.com:1433"]);
     let world = World::start("Cost").await;
-    world.spec("web", "CostApp", Some("HTTP/cost.contoso.com, MSSQLSvc/cost.contoso.com:1433")).await;
-    world.user_of("web", &["web"]).await;
+    world.web("CostApp", "HTTP/cost.contoso.com, MSSQLSvc/cost.contoso.com:1433").await;
     let first = world.pod("first", "web", "web").await;
-    let agent = world.agent(&first, "web").await;
     let since = Instant::now();
-    agent.ready().await;
+    drop(world.agent(&first, "web").await);
     let first = since.elapsed();
-    drop(agent);
     let mut tokens = Vec::new();
     for number in 0..PODS {
         let pod = world.pod(&format!("web-{number}"), "web", "web").await;

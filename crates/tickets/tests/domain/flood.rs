@@ -3,9 +3,8 @@
 use std::fs;
 
 use futures::{StreamExt as _, future::join, stream};
-use gmsa_test_support::domain::{administer, user};
 
-use crate::world::World;
+use crate::world::{World, service};
 
 const REQUESTS: usize = 1500;
 const AT_ONCE: usize = 60;
@@ -21,11 +20,9 @@ fn most_memory(process: u32) -> u64 {
 
 #[tokio::test]
 async fn a_flood_leaves_another_pod_its_tickets_and_the_broker_its_memory() {
-    user("Floodservice", "Passw0rd!Service", None);
-    administer("spn add HTTP/flood.contoso.com Floodservice");
+    service("Flood", &["HTTP/flood.contoso.com"]);
     let world = World::start("Flood").await;
-    world.spec("web", "FloodApp", Some("HTTP/flood.contoso.com")).await;
-    world.user_of("web", &["web"]).await;
+    world.web("FloodApp", "HTTP/flood.contoso.com").await;
     let [greedy, quiet] = [world.pod("greedy", "web", "web").await, world.pod("quiet", "web", "web").await];
     let [greedy, quiet] = [world.token_of(&greedy, "web").await, world.token_of(&quiet, "web").await];
     let token = |number: usize| match number % 3 {

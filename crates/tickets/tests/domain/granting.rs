@@ -26,7 +26,6 @@ async fn a_ticket_granting_ticket_is_given_only_for_an_asterisk() {
     world.user_of("web", &["any"]).await;
     let pod = world.pod("web", "web", "any").await;
     let agent = world.agent(&pod, "any").await;
-    agent.ready().await;
     let listed = agent.prints("klist -e");
     assert_eq!(listed.matches("@CONTOSO.COM\n\tEtype").count(), 1, "{listed}");
     assert!(

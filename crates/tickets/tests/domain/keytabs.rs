@@ -12,6 +12,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_test_support::{
     control_plane::{Process, SPECS, create_role},
     domain::{administer, prints, root, user},
+    memory::holds,
     until,
 };
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 use crate::{
     clients::WebServer,
     controllers::with_clock,
-    memory::{holds, key_in},
+    memory::key_in,
     world::{Pod, World, audience, of_user},
 };
 

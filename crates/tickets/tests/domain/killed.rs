@@ -12,15 +12,12 @@ use std::{
     time::Duration,
 };
 
-use gmsa_test_support::{
-    domain::{administer, root, user},
-    until,
-};
+use gmsa_test_support::{domain::root, until};
 use serde_json::{Value, json};
 
 use crate::{
     relay::{Conduct, Relay},
-    world::World,
+    world::{World, service},
 };
 
 const SERVICES: [&str; 2] = ["HTTP/killed.contoso.com", "MSSQLSvc/killed.contoso.com:1433"];
@@ -56,13 +53,9 @@ impl Watch {
 /// the KDC, and while its answer is on its way.
 #[tokio::test]
 async fn a_broker_that_is_killed_at_any_moment_leaves_whole_tickets() {
-    user("Killedservice", "Passw0rd!Service", None);
-    for service in SERVICES {
-        administer(&format!("spn add {service} Killedservice"));
-    }
+    service("Killed", &SERVICES);
     let mut world = World::start("Killed").await;
-    world.spec("web", "KilledApp", Some(&SERVICES.join(", "))).await;
-    world.user_of("web", &["web"]).await;
+    world.web("KilledApp", &SERVICES.join(", ")).await;
 
     let api = Relay::start("127.0.0.1", world.plane.address());
     let directory = Relay::start("10.0.0.1", "10.0.0.1:636".parse().unwrap());
@@ -82,7 +75,6 @@ async fn a_broker_that_is_killed_at_any_moment_leaves_whole_tickets() {
 
     let pod = world.pod("web", "web", "web").await;
     let agent = world.agent(&pod, "web").await;
-    agent.ready().await;
     let folder = root().join("tmp/Killed-web");
     let watch = Watch::start(folder.join("krb5cc"));
     let mut kills = 0;

@@ -59,7 +59,6 @@ async fn a_changed_password_costs_one_try_and_one_read() {
     assert_eq!(world.answer(&token, "any").await.0, 200);
     assert_eq!(exchanges(&world).await, [1, 2, 0]);
     let agent = world.agent(&web, "web").await;
-    agent.ready().await;
     let who = "ldapwhoami -Q -Y GSSAPI -H ldap://dc1.contoso.com";
     assert_eq!(agent.prints(who), "u:CONTOSO\\TurnApp$\n");
 

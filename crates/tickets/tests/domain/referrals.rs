@@ -12,11 +12,9 @@ async fn a_pod_logs_on_to_a_service_of_a_listed_domain_and_of_no_other() {
     let mut world = World::start("Refer").await;
     world.restart(|domain| domain["referrals"] = json!([{"name": "northwind.com"}])).await;
     let sql = "MSSQLSvc/sql.northwind.com:1433";
-    world.spec("web", "ReferApp", Some(&format!("HTTP/{HOST}, {sql}"))).await;
-    world.user_of("web", &["web"]).await;
+    world.web("ReferApp", &format!("HTTP/{HOST}, {sql}")).await;
     let pod = world.pod("web", "web", "web").await;
     let agent = world.agent(&pod, "web").await;
-    agent.ready().await;
 
     // Each ticket under both realms, none between realms.
     let listed = agent.prints("klist -e");

@@ -3,12 +3,12 @@
 use std::fs;
 
 use gmsa_test_support::{
-    domain::{account, administer, change, user},
+    domain::{account, administer, change},
     repository, until,
 };
 use serde_json::{Value, json};
 
-use crate::world::{World, name_ldap, of_user};
+use crate::world::{World, name_ldap, of_user, service};
 
 pub const AES: &str = "aes256-cts-hmac-sha1-96";
 
@@ -29,19 +29,14 @@ fn encrypts(user: &str, types: &str) {
 
 #[tokio::test]
 async fn a_pod_reaches_the_services_that_the_owner_listed_until_its_permission_is_revoked() {
-    user("Reachservice", "Passw0rd!Service", None);
+    service("Reach", &["HTTP/reach.contoso.com", "MSSQLSvc/reach.contoso.com:1433"]);
     encrypts("Reachservice", "24");
-    for service in ["HTTP/reach.contoso.com", "MSSQLSvc/reach.contoso.com:1433"] {
-        administer(&format!("spn add {service} Reachservice"));
-    }
     name_ldap();
     let world = World::start("Reach").await;
     let services = "http/Reach.contoso.com, MSSQLSvc/reach.contoso.com:1433, ldap/dc1.contoso.com";
-    world.spec("web", "ReachApp", Some(services)).await;
-    world.user_of("web", &["web"]).await;
+    world.web("ReachApp", services).await;
     let pod = world.pod("web", "web", "web").await;
     let agent = world.agent(&pod, "web").await;
-    agent.ready().await;
 
     let listed = agent.prints("klist -e");
     assert!(listed.contains("\nDefault principal: ReachApp$@CONTOSO.COM\n"), "{listed}");
@@ -93,9 +88,8 @@ async fn the_pod_of_the_page_is_taken() {
 #[tokio::test]
 async fn an_account_gets_tickets_as_the_domain_lets_it() {
     let world = World::start("Kind").await;
-    user("Kindservice", "Passw0rd!Service", None);
+    service("Kind", &["HTTP/kind.contoso.com"]);
     encrypts("Kindservice", "8");
-    administer("spn add HTTP/kind.contoso.com Kindservice");
     for (name, attribute, value, expected) in [
         ("KindWeak", "msDS-SupportedEncryptionTypes", "8", (200, "")),
         ("KindOff", "userAccountControl", "4098", (409, "account-disabled")),
@@ -114,7 +108,6 @@ async fn an_account_gets_tickets_as_the_domain_lets_it() {
     }
     let pod = world.pod("weak", "kindweak", "kindweak").await;
     let agent = world.agent(&pod, "kindweak").await;
-    agent.ready().await;
     let listed = agent.prints("klist -e");
     assert!(listed.contains("\nDefault principal: KindWeak$@CONTOSO.COM\n"), "{listed}");
     let aes = "aes128-cts-hmac-sha1-96";
@@ -128,11 +121,9 @@ async fn an_account_gets_tickets_as_the_domain_lets_it() {
 #[tokio::test]
 async fn a_wrong_password_of_the_user_is_tried_once() {
     administer("domain passwordsettings set --account-lockout-threshold=3");
-    user("Wrongservice", "Passw0rd!Service", None);
-    administer("spn add HTTP/wrong.contoso.com Wrongservice");
+    service("Wrong", &["HTTP/wrong.contoso.com"]);
     let world = World::start_with("Wrong", "not the password").await;
-    world.spec("web", "WrongApp", Some("HTTP/wrong.contoso.com")).await;
-    world.user_of("web", &["web"]).await;
+    world.web("WrongApp", "HTTP/wrong.contoso.com").await;
     for number in 0..6 {
         let pod = world.pod(&format!("web-{number}"), "web", "web").await;
         let token = world.token_of(&pod, "web").await;

@@ -126,6 +126,12 @@ impl World {
         })
     }
 
+    /// The credential spec `web` of an account for these services, and the service account `web` that may use it.
+    pub async fn web(&self, account: &str, services: &str) {
+        self.spec("web", account, Some(services)).await;
+        self.user_of("web", &["web"]).await;
+    }
+
     /// A service account that may use these credential specs.
     pub async fn user_of(&self, name: &str, specs: &[&str]) {
         service_account(&self.plane.client, "shop", name).await;
@@ -221,10 +227,12 @@ impl World {
         fs::write(self.temporary.path().join("password"), PASSWORD).unwrap();
     }
 
-    /// An agent of a pod, with the pod's token. Its folder is where MIT's programs are installed.
+    /// An agent of a pod that has its first tickets, with the pod's token. Its folder is where MIT's programs are installed.
     pub async fn agent(&self, pod: &Pod, spec: &str) -> Agent {
         let token = self.file_of(pod, "token", &self.token_of(pod, spec).await);
-        self.agent_with(pod, &["--credential-spec", spec, "--token-file", &token])
+        let agent = self.agent_with(pod, &["--credential-spec", spec, "--token-file", &token]);
+        until("there are tickets", async || agent.file("krb5cc")).await;
+        agent
     }
 
     /// A file of a pod that its agent alone reads.
@@ -257,6 +265,13 @@ impl World {
         });
         ours.map(|path| fs::read_to_string(path).unwrap()).collect()
     }
+}
+
+/// The user `NAMEservice` of the domain, which runs services of these names.
+pub fn service(name: &str, services: &[impl AsRef<str>]) {
+    let user_name = format!("{name}service");
+    user(&user_name, "Passw0rd!Service", None);
+    services.iter().for_each(|service| administer(&format!("spn add {} {user_name}", service.as_ref())));
 }
 
 /// Gives the controller the name of its LDAP service, once for all tests.
@@ -304,11 +319,6 @@ impl Agent {
     /// The path of a file in the pod's containers.
     pub fn path(&self, name: &str) -> String {
         format!("{}/{name}", self.folder)
-    }
-
-    /// Waits for the first tickets.
-    pub async fn ready(&self) {
-        until("there are tickets", async || self.file("krb5cc")).await;
     }
 
     /// Waits until a file is removed.
