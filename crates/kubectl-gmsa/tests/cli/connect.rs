@@ -137,8 +137,17 @@ async fn outdated(folder: &Path, environment: &[(&str, &str)], arguments: &[&str
     tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap()
 }
 
-fn assert_clean(output: &Output) {
+/// The same, which reaches the cluster.
+async fn clean(folder: &tempfile::TempDir, environment: &[(&str, &str)], arguments: &[&str]) {
+    let output = outdated(folder.path(), environment, arguments).await;
     assert_eq!((text(&output.stderr), text(&output.stdout), output.status.code()), ("", CLEAN, Some(0)));
+}
+
+/// A proxy to a cluster over TLS.
+async fn proxied(kind: Proxy) -> (SimulatedApi, SocketAddr, Heard) {
+    let (api, address) = cluster().await;
+    let (at, log) = proxy(kind, address).await;
+    (api, at, log)
 }
 
 /// A folder with a kubeconfig of this server.
@@ -157,8 +166,7 @@ const CONFIG: (&str, &str) = ("KUBECONFIG", "config");
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_environment_s_proxy_leads_to_the_server() {
-    let (_api, address) = cluster().await;
-    let (at, log) = proxy(Proxy::Http, address).await;
+    let (_api, at, log) = proxied(Proxy::Http).await;
     let server = "https://k8s.example.test:6443";
     let folder = insecure(server);
     for (name, url) in [
@@ -166,13 +174,11 @@ async fn the_environment_s_proxy_leads_to_the_server() {
         ("https_proxy", format!("http://{at}")),
         ("HTTPS_PROXY", at.to_string()),
     ] {
-        let output =
-            outdated(folder.path(), &[CONFIG, (name, &url), ("NO_PROXY", "example.com,10.0.0.0/8")], &[]).await;
-        assert_clean(&output);
+        clean(&folder, &[CONFIG, (name, &url), ("NO_PROXY", "example.com,10.0.0.0/8")], &[]).await;
         assert_eq!(heard(&log), ["CONNECT k8s.example.test:6443 HTTP/1.1"], "{name}={url}");
     }
     let url = format!("http://user:p%40ss@{at}");
-    assert_clean(&outdated(folder.path(), &[CONFIG, ("HTTPS_PROXY", &url)], &[]).await);
+    clean(&folder, &[CONFIG, ("HTTPS_PROXY", &url)], &[]).await;
     assert_eq!(heard(&log), ["CONNECT k8s.example.test:6443 HTTP/1.1, Proxy-Authorization: Basic dXNlcjpwQHNz"]);
 }
 
@@ -186,21 +192,19 @@ async fn no_proxy_is_compared_with_the_server() {
     let folder = insecure(&server);
     let url = format!("http://{at}");
     for (no_proxy, used) in [("", true), ("127.0.0.1", true), ("0.0.0.0/8", false), ("0.0.0.0", false), ("*", false)] {
-        let output = outdated(folder.path(), &[CONFIG, ("HTTPS_PROXY", &url), ("no_proxy", no_proxy)], &[]).await;
-        assert_clean(&output);
+        clean(&folder, &[CONFIG, ("HTTPS_PROXY", &url), ("no_proxy", no_proxy)], &[]).await;
         assert_eq!(heard(&log).len(), usize::from(used), "NO_PROXY={no_proxy}");
     }
     // This machine is never reached by a proxy.
     let server = format!("https://{address}");
     let folder = insecure(&server);
-    assert_clean(&outdated(folder.path(), &[CONFIG, ("HTTPS_PROXY", &url)], &[]).await);
+    clean(&folder, &[CONFIG, ("HTTPS_PROXY", &url)], &[]).await;
     assert_eq!(heard(&log).len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_kubeconfig_s_proxy_leads_to_every_server() {
-    let (_api, address) = cluster().await;
-    let (at, log) = proxy(Proxy::Socks, address).await;
+    let (_api, at, log) = proxied(Proxy::Socks).await;
     for (url, server, name) in [
         (format!("socks5://{at}"), "https://k8s.example.test:6443", "k8s.example.test:6443"),
         (format!("socks5://me:s%3Acret@{at}"), "https://k8s.example.test:6443", "me:s:cret@k8s.example.test:6443"),
@@ -208,9 +212,7 @@ async fn the_kubeconfig_s_proxy_leads_to_every_server() {
     ] {
         let cluster = json!({"server": server, "insecure-skip-tls-verify": true, "proxy-url": url});
         let folder = folder_with(&kubeconfig(&cluster));
-        let output =
-            outdated(folder.path(), &[CONFIG, ("NO_PROXY", "*"), ("HTTPS_PROXY", "http://127.0.0.1:1")], &[]).await;
-        assert_clean(&output);
+        clean(&folder, &[CONFIG, ("NO_PROXY", "*"), ("HTTPS_PROXY", "http://127.0.0.1:1")], &[]).await;
         assert_eq!(heard(&log), [name]);
     }
 }
@@ -224,14 +226,13 @@ async fn a_server_without_tls_is_reached_by_http_proxy() {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("http://{at}");
     let environment = [("HTTP_PROXY", url.as_str()), ("HTTPS_PROXY", "http://127.0.0.1:1")];
-    assert_clean(&outdated(folder.path(), &environment, &["--server", "http://k8s.example.test"]).await);
+    clean(&folder, &environment, &["--server", "http://k8s.example.test"]).await;
     assert_eq!(heard(&log), ["CONNECT k8s.example.test:80 HTTP/1.1"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_proxy_that_refuses_is_named() {
-    let (_api, address) = cluster().await;
-    let (at, _) = proxy(Proxy::Locked, address).await;
+    let (_api, at, _) = proxied(Proxy::Locked).await;
     let folder = folder_with(&kubeconfig(&json!({"server": "https://k8s.example.test:6443"})));
     let output = outdated(folder.path(), &[CONFIG, ("HTTPS_PROXY", &format!("http://u:s3cret@{at}"))], &[]).await;
     let said = format!(
@@ -247,7 +248,7 @@ async fn a_kubeconfig_list_may_name_files_that_do_not_exist() {
     let server = format!("https://{address}");
     let folder = insecure(&server);
     let list = std::env::join_paths(["none", "", "config"]).unwrap();
-    assert_clean(&outdated(folder.path(), &[("KUBECONFIG", list.to_str().unwrap())], &[]).await);
+    clean(&folder, &[("KUBECONFIG", list.to_str().unwrap())], &[]).await;
     std::fs::write(folder.path().join("broken"), "a: [").unwrap();
     let list = std::env::join_paths(["config", "broken"]).unwrap();
     let output = outdated(folder.path(), &[("KUBECONFIG", list.to_str().unwrap())], &[]).await;
@@ -304,12 +305,12 @@ async fn flags_override_the_kubeconfig() {
         (&["--context", "two", "-A"], "/pods Bearer two someone -"),
     ];
     for (flags, expected) in cases {
-        assert_clean(&outdated(folder.path(), &[CONFIG], flags).await);
+        clean(&folder, &[CONFIG], flags).await;
         let scope = if expected.starts_with('/') { "/api/v1" } else { "/api/v1/namespaces/" };
         assert_eq!(asked(), format!("{scope}{expected}"), "{flags:?}");
     }
     // Without any kubeconfig.
-    assert_clean(&outdated(folder.path(), &[], &["--server", &url, "--token", "mine"]).await);
+    clean(&folder, &[], &["--server", &url, "--token", "mine"]).await;
     assert_eq!(asked(), "/api/v1/namespaces/default/pods Bearer mine - -");
 }
 
@@ -318,8 +319,8 @@ async fn a_certificate_is_verified_unless_it_must_not_be() {
     let (_api, address) = cluster().await;
     let folder =
         folder_with(&kubeconfig(&json!({"server": format!("https://{address}"), "certificate-authority": "none"})));
-    assert_clean(&outdated(folder.path(), &[CONFIG], &["--insecure-skip-tls-verify"]).await);
-    assert_clean(&outdated(folder.path(), &[CONFIG], &["--insecure-skip-tls-verify=true"]).await);
+    clean(&folder, &[CONFIG], &["--insecure-skip-tls-verify"]).await;
+    clean(&folder, &[CONFIG], &["--insecure-skip-tls-verify=true"]).await;
     let folder = insecure(&format!("https://{address}"));
     let output = outdated(folder.path(), &[CONFIG], &["--insecure-skip-tls-verify=false"]).await;
     assert!(text(&output.stderr).contains("invalid peer certificate"), "{}", text(&output.stderr));
