@@ -55,17 +55,6 @@ pub const EXAMPLES: &str = "Examples:
   # Serve with a certificate that the replicas keep in a Secret
   gmsa-tickets serve --config tickets.yaml --self-managed-secret gmsa-tickets/gmsa-tickets-tls --self-managed-service gmsa-tickets.gmsa-tickets";
 
-const DAY: Duration = Duration::from_secs(24 * 3600);
-
-/// How a certificate that the replicas keep is made: as the webhook's by default.
-const CA_LIFETIME: Duration = Duration::from_secs(730 * DAY.as_secs());
-const LEAF_LIFETIME: Duration = Duration::from_secs(90 * DAY.as_secs());
-const RENEWAL_POINT: u8 = 66;
-/// How long the next CA is in the Secret before it signs. A pod keeps the CAs that it was created with: one that is younger than this trusts it.
-const CA_STANDING: Duration = Duration::from_secs(180 * DAY.as_secs());
-/// How often a self-managed Secret is read.
-const CHECK_INTERVAL: Duration = Duration::from_secs(10);
-
 /// The log lines whose number is limited.
 static LOG_LIMITS: &[&LogLimit] = &[&REFUSED];
 
@@ -202,20 +191,23 @@ fn keep_certificate(
         tasks.spawn(async move { match reload.await {} });
     }
     if let (Some(secret), Some(ServiceNames(names))) = (&args.self_managed_secret, &args.self_managed_service) {
+        let days = |days: u64| Duration::from_secs(days * 24 * 3600);
+        // As the webhook's by default, but for the time that the next CA is in the Secret before it signs: a pod keeps the CAs that it was created with,
+        // and one that is younger than this trusts it.
         let issuance = IssuancePolicy {
             program: PROGRAM,
             names: names.clone(),
-            ca_lifetime: CA_LIFETIME,
-            leaf_lifetime: LEAF_LIFETIME,
-            renewal_point: RENEWAL_POINT,
-            bundle_standing: CA_STANDING,
+            ca_lifetime: days(730),
+            leaf_lifetime: days(90),
+            renewal_point: 66,
+            bundle_standing: days(180),
         };
         let settings = SelfManagedSettings {
             secret: secret.clone(),
             configurations: Vec::new(),
             issuance,
-            foreign_grace: DAY,
-            check_interval: CHECK_INTERVAL,
+            foreign_grace: days(1),
+            check_interval: Duration::from_secs(10),
         };
         let clock = Arc::new(Moment::now);
         let ready = move || ready.set();

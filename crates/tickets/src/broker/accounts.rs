@@ -175,7 +175,9 @@ impl KeptAccount {
         }
         let mut tries = TRIES;
         // Separate tasks: a caller that disconnects must not cause another try of the password.
-        if let Some(key) = self.proven_key().filter(|_| own) {
+        let is_proven = |key: &Arc<AccountKey>| key.is_valid() && key.is_proven.load(Ordering::Relaxed);
+        let proven = self.state.lock().key.clone().filter(|key| own && is_proven(key));
+        if let Some(key) = proven {
             let (account, place) = (Arc::clone(self), Arc::clone(place));
             let task = tokio::spawn(async move {
                 let _place = place;
@@ -237,10 +239,6 @@ impl KeptAccount {
         let (since, refusal) = state.refused.as_ref()?;
         let left = self.domain.times.pause.saturating_sub(since.elapsed());
         (!left.is_zero()).then(|| Err(refusal.clone().after(left)))
-    }
-
-    fn proven_key(&self) -> Option<Arc<AccountKey>> {
-        self.state.lock().key.clone().filter(|key| key.is_valid() && key.is_proven.load(Ordering::Relaxed))
     }
 
     /// The request has no time left.
@@ -357,7 +355,7 @@ impl KeptAccount {
         make: impl FnOnce(Secret) -> M,
     ) -> Result<T, Refusal> {
         self.is_queued.store(true, Ordering::Relaxed);
-        let mut reader = self.domain.reader().await;
+        let mut reader = self.domain.reader.lock().await;
         self.is_queued.store(false, Ordering::Relaxed);
         let read = async {
             let secret = self.domain.secret(&mut reader, &self.spec, numbered).await;

@@ -14,7 +14,7 @@ use gmsa_directory::{
 use gmsa_kerberos::Kdcs;
 use tokio::{
     net::lookup_host,
-    sync::{Mutex, MutexGuard},
+    sync::Mutex,
     time::{Instant, timeout},
 };
 use zeroize::Zeroizing;
@@ -34,7 +34,8 @@ pub struct TicketDomain {
     pub room: Arc<Room>,
     /// The other domains that its KDCs may refer to.
     pub referrals: Vec<OtherRealm>,
-    reader: Mutex<PasswordReader>,
+    /// One read of a password at a time.
+    pub reader: Mutex<PasswordReader>,
 }
 
 /// The right to read a password, and what the last reads ended with.
@@ -73,11 +74,6 @@ impl TicketDomain {
         let other = |domain: &DomainKdcs| OtherRealm { domain: domain.clone(), kdcs: Mutex::default() };
         let referrals = config.referrals.iter().map(other).collect();
         Self { config, times, room: Arc::new(room), referrals, reader: Mutex::default() }
-    }
-
-    /// Waits until no other password is read.
-    pub async fn reader(&self) -> MutexGuard<'_, PasswordReader> {
-        self.reader.lock().await
     }
 
     /// Reads the account of a credential spec, and its password, `numbered` with the numbers of its keys.
