@@ -12,6 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use futures::future::join_all;
 use gmsa_core::{
     admission::pod::tickets::{FOLDER, KEYTAB_TOKEN_FILE, TOKEN_FILE},
@@ -34,7 +35,7 @@ mod schedule;
 mod tests;
 
 use client::{AskError, BrokerArgs, BrokerClient};
-use folder::{Folder, Mode, UNANSWERED};
+use folder::{Folder, UNANSWERED};
 use schedule::Schedule;
 
 use crate::PROGRAM;
@@ -113,8 +114,8 @@ struct KeepArgs {
     folder: PathBuf,
 
     /// Mode of the files in it. In a pod with an `fsGroup`, 0440 lets that group alone read them.
-    #[arg(long, value_enum, default_value_t)]
-    mode: Mode,
+    #[arg(long, default_value = "0444", value_parser = PossibleValuesParser::new(["0444", "0440"]).try_map(|mode| u32::from_str_radix(&mode, 8)))]
+    mode: u32,
 
     /// Longest time between two requests, unless one failed: a revoked permission and a changed list of services reach the pod within it.
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = interval, hide_short_help = true)]
@@ -220,7 +221,7 @@ struct Agent {
     verb: Verb,
     broker: Arc<BrokerClient>,
     folder: Folder,
-    mode: Mode,
+    mode: u32,
     credential_spec: String,
     token_file: PathBuf,
     schedule: Schedule,

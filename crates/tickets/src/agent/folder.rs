@@ -31,18 +31,6 @@ pub const UNANSWERED: &str = "the broker has not answered yet";
 /// Written by `agent ready` to find out whether the folder can be written, and removed at once.
 const PROBE: &str = ".ready";
 
-/// The readers of the files.
-#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-pub enum Mode {
-    /// Every user of the pod.
-    #[default]
-    #[value(name = "0444")]
-    Everyone,
-    /// The group that owns the folder, and root.
-    #[value(name = "0440")]
-    Group,
-}
-
 /// The folder of the files.
 pub struct Folder(pub PathBuf);
 
@@ -60,7 +48,7 @@ impl Folder {
     ///
     /// # Errors
     /// If they are not Base64, or the folder cannot be written.
-    pub fn write(&self, given: &Given, mode: Mode, now: OffsetDateTime) -> Result<(), AskError> {
+    pub fn write(&self, given: &Given, mode: u32, now: OffsetDateTime) -> Result<(), AskError> {
         let decoded = |text: &str, error| BASE64_STANDARD.decode(text).map_err(|_| AskError::Unreadable(error));
         let Given { principal, product, .. } = given;
         let (verb, written, summary) = match product {
@@ -97,7 +85,7 @@ impl Folder {
         [given, summary].map(|name| self.remove(name).unwrap_or(false))[0]
     }
 
-    pub fn write_status(&self, verb: Verb, reason: &str, mode: Mode) -> io::Result<()> {
+    pub fn write_status(&self, verb: Verb, reason: &str, mode: u32) -> io::Result<()> {
         let ([_, _, name], status) = (files(verb), format!("{reason}\n"));
         self.replace(name, status.as_bytes(), mode).or_else(|_| {
             // A full folder may have room for one of them.
@@ -145,7 +133,7 @@ impl Folder {
     pub fn why_not_ready(&self, now: OffsetDateTime) -> (Verb, String) {
         let verb = self.kept().into_iter().find(|verb| self.lacks(*verb, now)).unwrap_or(Verb::Use);
         let expired = self.expires(verb).map(|text| format!("the last ones have expired at {text}: "));
-        let reason = self.status(verb).unwrap_or_else(|| match self.replace(PROBE, &[b' '; 4096], Mode::Everyone) {
+        let reason = self.status(verb).unwrap_or_else(|| match self.replace(PROBE, &[b' '; 4096], 0o444) {
             Ok(()) => UNANSWERED.to_owned(),
             Err(error) => format!("cannot write into the folder: {error}"),
         });
@@ -156,9 +144,9 @@ impl Folder {
     /// The summary that [`Folder::write`] and [`Folder::write_status`] left, as JSON.
     pub fn state(&self) -> Value {
         let mut state = json!({"tickets": self.summary(Verb::Use), "lastFailure": self.status(Verb::Use)});
-        if self.kept().contains(&Verb::Export) {
-            state["keytab"] = json!(self.summary(Verb::Export));
-            state["lastKeytabFailure"] = json!(self.status(Verb::Export));
+        if let Some(state) = state.as_object_mut().filter(|_| self.kept().contains(&Verb::Export)) {
+            state.insert("keytab".to_owned(), json!(self.summary(Verb::Export)));
+            state.insert("lastKeytabFailure".to_owned(), json!(self.status(Verb::Export)));
         }
         state
     }
@@ -180,11 +168,7 @@ impl Folder {
         }
     }
 
-    fn replace(&self, name: &str, contents: &[u8], mode: Mode) -> io::Result<()> {
-        let mode = match mode {
-            Mode::Everyone => 0o444,
-            Mode::Group => 0o440,
-        };
+    fn replace(&self, name: &str, contents: &[u8], mode: u32) -> io::Result<()> {
         let new = format!(".{name}.new");
         // An agent that was killed may have left one.
         self.remove(&new)?;

@@ -45,7 +45,7 @@ impl Pod {
             verb: Verb::Use,
             broker: Arc::new(BrokerClient::new(broker).unwrap()),
             folder: Folder(self.path("gmsa")),
-            mode: Mode::Everyone,
+            mode: 0o444,
             credential_spec: "webapp1".to_owned(),
             token_file: self.path("token"),
             schedule: Schedule::new(Duration::from_secs(3600), || 0.5),
@@ -132,7 +132,7 @@ async fn tickets_are_asked_for_with_the_token_and_replace_the_files() {
 async fn the_group_alone_reads_the_files_where_it_is_asked_for() {
     let pod = Pod::new();
     let server = Scripted::start(BROKER, [tickets("one"), refusal(503, "")]).await;
-    let mut agent = Agent { mode: Mode::Group, ..pod.agent(&server) };
+    let mut agent = Agent { mode: 0o440, ..pod.agent(&server) };
     agent.step().await;
     agent.step().await;
     let modes = pod.files().into_iter().map(|(name, mode, _)| (name, mode)).collect::<Vec<_>>();

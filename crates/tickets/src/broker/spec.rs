@@ -68,17 +68,13 @@ pub struct Specs {
     reads: Coalescer<SpecName, SpecBody>,
 }
 
-/// The answer of the API server: the JSON of the object.
+/// The answer of the API server: the JSON of the object, if there is one.
 #[derive(Clone)]
-enum SpecBody {
-    Found(Bytes),
-    Missing,
-    Failed(Failure),
-}
+struct SpecBody(Result<Option<Bytes>, Failure>);
 
 impl From<Failure> for SpecBody {
     fn from(failure: Failure) -> Self {
-        Self::Failed(failure)
+        Self(Err(failure))
     }
 }
 
@@ -105,19 +101,16 @@ impl Specs {
         let call = |name: SpecName, deadline| {
             let (api, user) = (Arc::clone(&self.api), service_account.user());
             async move {
-                let read = live::body(&api, &name, CallKind::UnknownSpec, Some(&user), deadline).await;
-                let found = read.map(|body| body.map_or(SpecBody::Missing, SpecBody::Found));
-                Known { fact: found.unwrap_or_else(SpecBody::Failed), source: Source::Api }
+                let body = live::body(&api, &name, CallKind::UnknownSpec, Some(&user), deadline).await;
+                Known { fact: SpecBody(body), source: Source::Api }
             }
         };
-        let body = match self.reads.ask(name.clone(), deadline, |_| None, call).await.fact {
-            SpecBody::Found(body) => body,
-            SpecBody::Missing => {
-                let missing = Denial::SpecMissing(name.clone()).to_string();
-                return Err(Refusal::new(StatusCode::NOT_FOUND, Reason::SpecMissing, missing));
-            }
-            SpecBody::Failed(failure) => return Err(unreadable(failure)),
+        let missing = || {
+            let message = Denial::SpecMissing(name.clone()).to_string();
+            Refusal::new(StatusCode::NOT_FOUND, Reason::SpecMissing, message)
         };
+        let SpecBody(body) = self.reads.ask(name.clone(), deadline, |_| None, call).await.fact;
+        let body = body.map_err(unreadable)?.ok_or_else(missing)?;
         let object: AnnotatedSpec<'_> = serde_json::from_slice(&body)
             .map_err(|_| unreadable(Failure::new("the API server's answer is not a GMSACredentialSpec")))?;
         if object.metadata.name != name.as_str() {

@@ -37,7 +37,7 @@ use crate::shared::{
     rules,
     unread::{Read, Unread},
     walk::{tickets::missing_product, workload::ClusterWorkload, worst},
-    webhook::{argument, broker, broker_unready, endpoints, image, metrics, pod_behind, release, replica},
+    webhook::{argument, broker, broker_unready, image, metrics, pod_behind, release, replica},
     world::{CA_VOLUME, World},
 };
 
@@ -114,9 +114,8 @@ async fn of_broker(
     without: Option<String>,
 ) -> (Vec<Check>, Vec<Unread>) {
     let authorities = mounted(webhook, CA_VOLUME);
-    let (version, endpoints, replica, own, authorities) = tokio::join!(
+    let (version, replica, own, authorities) = tokio::join!(
         world.get::<Info>("/version"),
-        endpoints(world, broker),
         pod_behind(world, broker),
         OwnDeployment::read(world, broker),
         OptionFuture::from(authorities.as_deref().map(|path| world.find::<ConfigMap>(path))),
@@ -140,7 +139,7 @@ async fn of_broker(
         checks.extend(own.events.not_read());
         checks.push(Check::found(TICKETS, Diagnostic { object: workload.title(), ..found }));
     }
-    unread.extend([version.err(), endpoints.err(), replica.as_ref().err().cloned()].into_iter().flatten());
+    unread.extend([version.err(), replica.as_ref().err().cloned()].into_iter().flatten());
     let replica = replica.ok().flatten();
     let metrics = OptionFuture::from(replica.as_ref().map(|pod| metrics(world, pod))).await.flatten();
     unread.extend(metrics.as_ref().and_then(|metrics| metrics.as_ref().err()).cloned());

@@ -15,11 +15,7 @@ impl CommandOutput {
     pub fn failure(&self) -> Option<u32> {
         let codes = self.codes();
         let of_exit = || u32::try_from(self.exit & 0xffff_ffff).ok().filter(|code| *code != 0);
-        match codes.iter().find(|code| **code != 0) {
-            Some(code) => Some(*code),
-            None if codes.is_empty() => of_exit(),
-            None => None,
-        }
+        codes.iter().copied().find(|code| *code != 0).or_else(|| of_exit().filter(|_| codes.is_empty()))
     }
 
     /// Whether a status code reports success.
