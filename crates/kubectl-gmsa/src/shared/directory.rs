@@ -4,6 +4,7 @@
 //! environment; on Unix, core dumps are switched off before it is read, where the system allows it.
 
 use std::{
+    collections::BTreeMap,
     env,
     fs::File,
     io::{self, BufRead as _, IsTerminal as _, Write as _},
@@ -205,12 +206,10 @@ pub async fn typed_account(directory: &mut Directory, name: &str) -> anyhow::Res
     let AccountName::Sam(sam, domain) = typed else { bail!(absent) };
     let known = directory.accounts(domain.as_deref()).await.unwrap_or_default();
     // Active Directory compares without case.
-    let known: Vec<(String, &str)> = known.iter().map(|of| (of.sam.to_lowercase(), of.sam.as_str())).collect();
-    let nearest = nearest(&sam.to_lowercase(), known.iter().map(|(lower, _)| lower.as_str()));
-    match nearest.and_then(|near| known.iter().find(|(lower, _)| lower == near)) {
-        Some((_, sam)) => bail!("{absent}: is {sam} meant?"),
-        None => bail!(absent),
-    }
+    let known: BTreeMap<String, &str> = known.iter().map(|of| (of.sam.to_lowercase(), of.sam.as_str())).collect();
+    let nearest = nearest(&sam.to_lowercase(), known.keys().map(String::as_str));
+    let meant = nearest.and_then(|near| known.get(near)).map(|sam| format!(": is {sam} meant?"));
+    bail!("{absent}{}", meant.unwrap_or_default())
 }
 
 fn password(user: &str, file: Option<&Path>) -> anyhow::Result<Zeroizing<String>> {

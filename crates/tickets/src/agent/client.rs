@@ -59,8 +59,7 @@ fn address(text: &str) -> Result<String, &'static str> {
 /// The broker, as the arguments name it.
 pub struct BrokerClient {
     /// The name that its certificate is for.
-    name: String,
-    server_name: ServerName<'static>,
+    name: ServerName<'static>,
     /// `HOST:PORT`.
     address: String,
     tls: Arc<ClientConfig>,
@@ -128,10 +127,10 @@ impl BrokerClient {
             .map_err(untrusted)?
             .with_root_certificates(authorities.roots().map_err(untrusted)?)
             .with_no_client_auth();
-        let server_name = ServerName::try_from(name.clone())
-            .map_err(|_| format!("--broker {name:?} is not a DNS name that a certificate can be for"))?;
         let address = broker_address.unwrap_or_else(|| format!("{name}:{PORT}"));
-        Ok(Self { name, server_name, address, tls: Arc::new(tls) })
+        let unusable = format!("--broker {name:?} is not a DNS name that a certificate can be for");
+        let name = ServerName::try_from(name).map_err(|_| unusable)?;
+        Ok(Self { name, address, tls: Arc::new(tls) })
     }
 
     /// Asks for tickets or a keytab with the token in a file.
@@ -146,7 +145,7 @@ impl BrokerClient {
     async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Given, AskError> {
         let address = || self.address.clone();
         let stream = TcpStream::connect(&self.address).await.map_err(|error| AskError::Connect(address(), error))?;
-        let stream = TlsConnector::from(Arc::clone(&self.tls)).connect(self.server_name.clone(), stream).await;
+        let stream = TlsConnector::from(Arc::clone(&self.tls)).connect(self.name.clone(), stream).await;
         let stream = TokioIo::new(stream.map_err(|error| AskError::Tls(address(), error))?);
         let connected = http1::Builder::new().max_buf_size(MAX_RESPONSE).handshake(stream).await;
         let (mut sender, connection) = connected.map_err(|error| AskError::Http(address(), error))?;
@@ -174,7 +173,7 @@ impl BrokerClient {
         bearer.set_sensitive(true);
         let body = TicketRequest { credential_spec: credential_spec.to_owned() };
         Request::post(path(verb))
-            .header(HOST, &self.name)
+            .header(HOST, &*self.name.to_str())
             .header(CONTENT_TYPE, "application/json")
             .header(AUTHORIZATION, bearer)
             .body(Full::new(Bytes::from(serde_json::to_vec(&body).unwrap_or_default())))

@@ -99,18 +99,15 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     }
     if let Some(asked) = options.credspec.as_ref().filter(|_| !accounts.is_empty()) {
         let spec = credential_spec(asked, connection)?;
-        findings.extend(lint::against(&accounts, &spec).into_iter().map(|found| located(found, file.as_deref())));
+        findings.extend(located(lint::against(&accounts, &spec), file.as_deref()));
     }
     let report = Report { head: summary, documents: accounts.len(), findings, ..Report::default() };
     report.print(options.output, &options.filter)
 }
 
-/// Adds the file to a finding. A finding about the directory has no file.
-fn located(found: Diagnostic, file: Option<&str>) -> Diagnostic {
-    match file {
-        Some(file) => found.at(Location::file(file)),
-        None => found,
-    }
+/// Adds the file to findings. Those about the directory have none.
+fn located(found: impl IntoIterator<Item = Diagnostic>, file: Option<&str>) -> impl Iterator<Item = Diagnostic> {
+    found.into_iter().map(move |found| Diagnostic { location: file.map(Location::file), ..found })
 }
 
 /// The accounts and the findings about them.
@@ -163,7 +160,7 @@ impl Linted {
     }
 
     fn add(&mut self, accounts: Vec<Account>, found: impl IntoIterator<Item = Diagnostic>, file: Option<&str>) {
-        self.findings.extend(found.into_iter().map(|found| located(found, file)));
+        self.findings.extend(located(found, file));
         if self.accounts.is_empty() && !accounts.is_empty() {
             self.file = file.map(str::to_owned);
         }

@@ -129,12 +129,9 @@ fn restored(of: &Configured) -> String {
     let patch = Value::Array(std::iter::once(test).chain(removals).collect());
     let (kind, name) = (kind(of.mutating).to_lowercase(), of.configuration());
     let apply = of.installer.restore();
-    match shell::json(&patch.to_string()) {
-        Some(patch) => format!(
-            "`kubectl patch {kind} {name} --type=json -p {patch}`, then {apply}, which restores those of the chart's values."
-        ),
-        None => format!("Remove its selectors, then {apply}, which restores those of the chart's values."),
-    }
+    let command = |patch| format!("`kubectl patch {kind} {name} --type=json -p {patch}`");
+    let remove = shell::json(&patch.to_string()).map_or_else(|| "Remove its selectors".to_owned(), command);
+    format!("{remove}, then {apply}, which restores those of the chart's values.")
 }
 
 /// The line about namespaces whose pods are not reviewed.
