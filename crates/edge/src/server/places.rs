@@ -14,15 +14,12 @@
 //! - A request has just been answered, and a connection that comes before it waits for the place ([`Place::is_wanted`]).
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, HashMap},
     fmt::Debug,
     hash::Hash,
     io,
     net::{IpAddr, Ipv6Addr},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
 };
 
 use parking_lot::Mutex;
@@ -66,43 +63,48 @@ struct State<S: Claimant> {
     ready: usize,
 }
 
-/// The connections of a source.
+/// The connections of a source, by their numbers: the first came first.
 #[derive(Debug)]
 struct Connections<S: Claimant> {
-    /// Places that they hold, and how many of those have brought a request that was decided.
-    held: usize,
-    proven: usize,
-    /// Connections with a place and no request in progress, idle longest first.
-    idle: VecDeque<IdleConnection>,
     silent: Queue<S>,
     ready: Queue<S>,
+    held: BTreeMap<u64, Held>,
 }
+
+type Queue<S> = BTreeMap<u64, oneshot::Sender<Place<S>>>;
 
 impl<S: Claimant> Default for Connections<S> {
     fn default() -> Self {
-        Self { held: 0, proven: 0, idle: VecDeque::new(), silent: Queue::new(), ready: Queue::new() }
+        Self { silent: Queue::new(), ready: Queue::new(), held: BTreeMap::new() }
     }
 }
 
-/// Connections that wait, by their numbers: the first came first.
-type Queue<S> = BTreeMap<u64, oneshot::Sender<Place<S>>>;
-
-impl<S: Claimant> Connections<S> {
-    /// The index of the idle connection that makes room first, if its time has come: one that never brought a request,
-    /// or else, where there is no such connection, the one that is idle longest.
-    fn first_to_go(&self) -> Option<usize> {
-        let unproven = self.idle.iter().position(|idle| !idle.is_proven);
-        let patience = if unproven.is_some() && self.proven > 0 { CONTESTED_HANDSHAKE } else { CONTESTED_IDLE };
-        let first = unproven.unwrap_or_default();
-        self.idle.get(first).filter(|idle| idle.since.elapsed() >= patience).map(|_| first)
-    }
-}
-
+/// A connection with a place.
 #[derive(Debug)]
-struct IdleConnection {
-    since: Instant,
+struct Held {
+    /// Whether one of its requests is being decided.
+    is_busy: bool,
+    /// Since when none is; `None` also where it has to make room.
+    idle: Option<Instant>,
+    /// Whether it has brought a request that was decided.
     is_proven: bool,
     close: CancellationToken,
+}
+
+impl<S: Claimant> Connections<S> {
+    /// How many of those with a place have brought a request that was decided.
+    fn proven(&self) -> usize {
+        self.held.values().filter(|held| held.is_proven).count()
+    }
+
+    /// The idle connection that makes room first, if its time has come: of those that never brought a request, or else
+    /// of all, the one that is idle longest.
+    fn first_to_go(&self) -> Option<u64> {
+        let idle = self.held.iter().filter_map(|(number, held)| Some((held.is_proven, held.idle?, *number)));
+        let (is_proven, since, number) = idle.min()?;
+        let patience = if !is_proven && self.proven() > 0 { CONTESTED_HANDSHAKE } else { CONTESTED_IDLE };
+        (since.elapsed() >= patience).then_some(number)
+    }
 }
 
 /// Where a connection comes from: an IPv4 address, or an IPv6 network of 64 bits. A host can use every address in its network, so single
@@ -181,12 +183,12 @@ impl<S: Claimant> Places<S> {
 
     /// How many places are held.
     pub fn held(&self) -> usize {
-        self.0.lock().sources.values().map(|connections| connections.held).sum()
+        self.0.lock().sources.values().map(|connections| connections.held.len()).sum()
     }
 
     /// How many connections of an address hold a place, or have sent something and wait for one.
     pub fn of(&self, source: &S) -> usize {
-        self.0.lock().sources.get(source).map_or(0, |connections| connections.held + connections.ready.len())
+        self.0.lock().sources.get(source).map_or(0, |connections| connections.held.len() + connections.ready.len())
     }
 
     /// Drops a connection that waits, if there is one: the process has run out of something.
@@ -199,8 +201,8 @@ impl<S: Claimant> Places<S> {
     pub fn make_room(&self) {
         let mut state = self.0.lock();
         for _ in 0..state.ready {
-            let Some(idle) = state.most_idle() else { break };
-            idle.close.cancel();
+            let Some(most_idle) = state.most_idle() else { break };
+            most_idle.cancel();
         }
     }
 
@@ -208,15 +210,12 @@ impl<S: Claimant> Places<S> {
         let mut granted = Vec::new();
         let mut state = self.0.lock();
         change(&mut state);
-        while let Some((source, tell)) = state.next_ready() {
-            let (places, is_proven) = (Arc::clone(self), AtomicBool::new(false));
-            let (since, is_busy, close) = (Instant::now(), AtomicBool::new(false), CancellationToken::new());
-            let place = Place { places, source, since, is_proven, is_busy, close };
+        while let Some((source, number, tell)) = state.next_ready() {
+            let (since, close) = (Instant::now(), CancellationToken::new());
             state.free -= 1;
-            let connections = state.sources.entry(place.source.clone()).or_default();
-            connections.held += 1;
-            place.mark_idle(connections);
-            granted.push((tell, place));
+            let held = Held { is_busy: false, idle: Some(since), is_proven: false, close: close.clone() };
+            state.sources.entry(source.clone()).or_default().held.insert(number, held);
+            granted.push((tell, Place { places: Arc::clone(self), source, number, since, close }));
         }
         drop(state);
         for (tell, place) in granted {
@@ -228,19 +227,19 @@ impl<S: Claimant> Places<S> {
 
 impl<S: Claimant> State<S> {
     /// Removes the next connection that gets a place from the queues.
-    fn next_ready(&mut self) -> Option<(S, oneshot::Sender<Place<S>>)> {
+    fn next_ready(&mut self) -> Option<(S, u64, oneshot::Sender<Place<S>>)> {
         if self.ready == 0 {
             return None;
         }
         let most = self.share * self.free;
-        let waiting = self.sources.iter_mut().filter(|(_, connections)| connections.held < most);
+        let waiting = self.sources.iter_mut().filter(|(_, connections)| connections.held.len() < most);
         let next = waiting.filter_map(|(source, connections)| {
-            Some(((connections.held, *connections.ready.keys().next()?), (source, connections)))
+            Some(((connections.held.len(), *connections.ready.keys().next()?), (source, connections)))
         });
         let (_, (source, connections)) = next.min_by_key(|(order, _)| *order)?;
-        let (_, tell) = connections.ready.pop_first()?;
+        let (number, tell) = connections.ready.pop_first()?;
         self.ready -= 1;
-        Some((source.clone(), tell))
+        Some((source.clone(), number, tell))
     }
 
     /// Drops the oldest waiting connection of the address with the most, where one of an address without a decided request counts as [`UNPROVEN`].
@@ -251,7 +250,7 @@ impl<S: Claimant> State<S> {
         let are_silent = self.silent >= self.ready;
         let queues = self.sources.values_mut();
         let queues = queues.map(|connections| {
-            let weight = if connections.proven == 0 { UNPROVEN } else { 1 };
+            let weight = if connections.proven() == 0 { UNPROVEN } else { 1 };
             (weight, if are_silent { &mut connections.silent } else { &mut connections.ready })
         });
         let longest = queues.max_by_key(|(weight, queue)| weight * queue.len());
@@ -266,21 +265,24 @@ impl<S: Claimant> State<S> {
             && self.sources.values().any(|connections| !connections.ready.is_empty() && of_address(connections))
     }
 
-    /// Takes the idle connection that makes room first, of the address that holds the most places.
-    fn most_idle(&mut self) -> Option<IdleConnection> {
+    /// Has the idle connection that makes room first go, of the address that holds the most places.
+    fn most_idle(&mut self) -> Option<CancellationToken> {
         let with_one = self.sources.iter().filter(|(_, connections)| connections.first_to_go().is_some());
-        let (source, held) =
-            with_one.map(|(source, connections)| (source.clone(), connections.held)).max_by_key(|(_, held)| *held)?;
-        if !self.has_ready(|connections| connections.held < held) && self.sources.get(&source)?.ready.is_empty() {
+        let (source, held) = with_one
+            .map(|(source, connections)| (source.clone(), connections.held.len()))
+            .max_by_key(|(_, held)| *held)?;
+        if !self.has_ready(|connections| connections.held.len() < held) && self.sources.get(&source)?.ready.is_empty() {
             return None;
         }
         let connections = self.sources.get_mut(&source)?;
-        connections.idle.remove(connections.first_to_go()?)
+        let first = connections.held.get_mut(&connections.first_to_go()?)?;
+        first.idle = None;
+        Some(first.close.clone())
     }
 
     fn forget_empty(&mut self, source: &S) {
         let is_empty = |connections: &Connections<S>| {
-            connections.held == 0 && connections.silent.is_empty() && connections.ready.is_empty()
+            connections.held.is_empty() && connections.silent.is_empty() && connections.ready.is_empty()
         };
         if self.sources.get(source).is_some_and(is_empty) {
             self.sources.remove(source);
@@ -313,11 +315,8 @@ impl<S: Claimant> Drop for Waiting<'_, S> {
 pub struct Place<S: Claimant = IpAddr> {
     places: Arc<Places<S>>,
     source: S,
+    number: u64,
     since: Instant,
-    /// Whether the connection has brought a request that was decided.
-    is_proven: AtomicBool,
-    /// Whether one of its requests is being decided.
-    is_busy: AtomicBool,
     /// Cancelled when the connection has to make room.
     pub(super) close: CancellationToken,
 }
@@ -328,30 +327,21 @@ impl<S: Claimant> Place<S> {
         self.source.clone()
     }
 
-    /// Marks the connection as one without a request that is being decided.
-    fn mark_idle(&self, connections: &mut Connections<S>) {
-        let is_proven = self.is_proven.load(Ordering::Relaxed);
-        connections.idle.push_back(IdleConnection { since: Instant::now(), is_proven, close: self.close.clone() });
-    }
-
-    /// Marks it as one with such a request.
-    fn mark_busy(&self, connections: &mut Connections<S>) {
-        connections.idle.retain(|idle| idle.close != self.close);
+    fn with_held<T>(&self, change: impl FnOnce(&mut Held) -> T) -> Option<T> {
+        let mut state = self.places.0.lock();
+        state.sources.get_mut(&self.source)?.held.get_mut(&self.number).map(change)
     }
 
     /// The connection has a request that is being decided, until what is returned is dropped: meanwhile it makes no room.
     #[must_use]
     pub fn busy(self: &Arc<Self>) -> Busy<S> {
-        if let Some(connections) = self.places.0.lock().sources.get_mut(&self.source) {
-            self.mark_busy(connections);
-        }
-        self.is_busy.store(true, Ordering::Relaxed);
+        self.with_held(|held| (held.is_busy, held.idle) = (true, None));
         Busy(Arc::clone(self))
     }
 
     /// Whether the connection has a request that is being decided.
     pub(super) fn is_busy(&self) -> bool {
-        self.is_busy.load(Ordering::Relaxed)
+        self.with_held(|held| held.is_busy).unwrap_or_default()
     }
 
     /// Whether the connection should end with its answer: a connection with more right to its place waits. It is from
@@ -367,8 +357,9 @@ impl<S: Claimant> Place<S> {
         let state = self.places.0.lock();
         let Some(own) = state.sources.get(&self.source) else { return false };
         let has_stayed = self.since.elapsed() >= CONTESTED_STAY;
-        state.has_ready(|connections| connections.held < own.held / 2 || (has_stayed && connections.held == 0))
-            || (!own.ready.is_empty() && own.proven > own.held * 3 / 4)
+        let half = own.held.len() / 2;
+        state.has_ready(|other| other.held.len() < half || (has_stayed && other.held.is_empty()))
+            || (!own.ready.is_empty() && own.proven() > own.held.len() * 3 / 4)
     }
 }
 
@@ -377,9 +368,7 @@ impl<S: Claimant> Drop for Place<S> {
         self.places.hand_out(|state| {
             state.free += 1;
             if let Some(connections) = state.sources.get_mut(&self.source) {
-                self.mark_busy(connections);
-                connections.held -= 1;
-                connections.proven -= usize::from(self.is_proven.load(Ordering::Relaxed));
+                connections.held.remove(&self.number);
             }
             state.forget_empty(&self.source);
         });
@@ -392,12 +381,9 @@ pub struct Busy<S: Claimant = IpAddr>(Arc<Place<S>>);
 
 impl<S: Claimant> Drop for Busy<S> {
     fn drop(&mut self) {
-        let Self(place) = self;
-        place.is_busy.store(false, Ordering::Relaxed);
-        if let Some(connections) = place.places.0.lock().sources.get_mut(&place.source) {
-            connections.proven += usize::from(!place.is_proven.swap(true, Ordering::Relaxed));
-            place.mark_idle(connections);
-        }
+        self.0.with_held(|held| {
+            (held.is_busy, held.idle, held.is_proven) = (false, Some(Instant::now()), true);
+        });
     }
 }
 
