@@ -108,7 +108,7 @@ pub async fn main() -> anyhow::Result<()> {
         let ca = Ca::generate("baseline CA", now, LIFETIME)?;
         ca.issue("baseline", &[address.ip().to_string()], now, LIFETIME)?.1
     };
-    let served = Served::new(Metrics::new().0.edge);
+    let served = Served::new(Metrics::new().0);
     served.publish(pair);
     let tls = Handshakes::new(tls::server_config(&served, None)?, Handle::current());
     let limits = Limits::of_memory(DEFAULT_MEMORY);

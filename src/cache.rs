@@ -126,7 +126,7 @@ impl Resolver for Cache {
 impl Memory {
     async fn read(&self, name: &SpecName, reads: &Reads, deadline: Instant) -> Resolved {
         let before = self.store.read().before_read(name);
-        let kind = if before.is_known() { CallKind::KnownSpec } else { CallKind::UnknownSpec };
+        let kind = if before.known.is_some() { CallKind::KnownSpec } else { CallKind::UnknownSpec };
         let kind = reads.kind.unwrap_or(kind);
         let read = live::read(&self.api, name, kind, deadline).await;
         if let Ok(read) = &read {
@@ -150,7 +150,7 @@ impl Memory {
     fn change<T>(&self, change: impl FnOnce(&mut Store) -> T) -> T {
         let mut store = self.store.write();
         let result = change(&mut store);
-        self.metrics.specs_known(store.held());
+        self.metrics.specs.set(i64::try_from(store.held).unwrap_or(i64::MAX));
         result
     }
 }

@@ -4,7 +4,6 @@
 //! `LOG_LEVEL`, `RANDOM_HOSTNAME`, `QPS`, `BURST`, `--cert-reload`, `--version`, and no subcommand means `serve`.
 
 use std::{
-    collections::BTreeSet,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
     time::Duration,
@@ -55,12 +54,8 @@ pub enum Certificate {
 pub struct Config {
     pub typed: ServeArgs,
     pub certificate: Certificate,
-    /// The CAs of the clients that may call, and the names that they must have; `None` where every client may.
-    pub clients: Option<(PathBuf, Vec<String>)>,
     pub listen: SocketAddr,
     pub admin_listen: SocketAddr,
-    /// The namespaces in which the enforcement is [`Enforcement::Warn`], whatever it is elsewhere.
-    pub warn_namespaces: BTreeSet<String>,
     /// The sidecar of Linux pods; `None` where they get no tickets.
     pub tickets: Option<TicketsConfig>,
     pub limits: Limits,
@@ -72,16 +67,8 @@ pub struct Config {
 
 /// Settings that do not go together.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigError {
-    #[error(
-        "no serving certificate: set --tls-cert and --tls-key (or TLS_CRT and TLS_KEY) to PEM files, or --self-managed-secret and --self-managed-service, or run with --standalone DIR"
-    )]
-    NoCertificate,
-    #[error("--self-managed-secret needs the webhook configurations that get its CA: --webhook-configuration")]
-    NoConfiguration,
-    #[error("--webhook-configuration needs a CA to write into it: --self-managed-secret or --publish-ca")]
-    NothingToPublish,
-}
+#[error("{0}")]
+pub struct ConfigError(&'static str);
 
 impl ServeArgs {
     /// From what was typed to what holds.
@@ -95,7 +82,6 @@ impl ServeArgs {
         let (ip, port) =
             if standalone { (IpAddr::V4(Ipv4Addr::LOCALHOST), 8443) } else { (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 443) };
         let tls = args.certificates.clone();
-        let clients = tls.client_ca.clone().map(|file| (file, tls.client_name.clone()));
         let cert_reload = tls.cert_reload.is_some();
         let certificate = tls.resolve(standalone)?;
         let given = [
@@ -105,10 +91,8 @@ impl ServeArgs {
         ];
         Ok(Config {
             certificate,
-            clients,
             listen: args.listen.unwrap_or(SocketAddr::new(ip, args.https_port.flatten().unwrap_or(port))),
             admin_listen: args.admin_listen.unwrap_or(SocketAddr::new(ip, 9090)),
-            warn_namespaces: args.warn_namespaces.iter().cloned().collect(),
             tickets: args.tickets.clone().resolve(),
             limits: Limits {
                 connections: args.max_connections.unwrap_or(limits.connections),
@@ -128,7 +112,7 @@ impl Config {
     pub fn enforced(&self) -> Enforced {
         match self.typed.enforcement {
             Enforcement::Warn => Enforced::Nowhere,
-            Enforcement::Enforce if self.warn_namespaces.is_empty() => Enforced::Everywhere,
+            Enforcement::Enforce if self.typed.warn_namespaces.is_empty() => Enforced::Everywhere,
             Enforcement::Enforce => Enforced::OutsideNamespaces,
         }
     }
@@ -149,7 +133,9 @@ impl CertificateArgs {
         let configurations = self.webhook_configuration;
         if let (Some(secret), Some(ServiceNames(names))) = (self.self_managed_secret, self.self_managed_service) {
             if configurations.is_empty() {
-                return Err(ConfigError::NoConfiguration);
+                return Err(ConfigError(
+                    "--self-managed-secret needs the webhook configurations that get its CA: --webhook-configuration",
+                ));
             }
             let issuance = IssuancePolicy {
                 program: PROGRAM,
@@ -168,7 +154,9 @@ impl CertificateArgs {
             })));
         }
         if self.publish_ca.is_none() && !configurations.is_empty() {
-            return Err(ConfigError::NothingToPublish);
+            return Err(ConfigError(
+                "--webhook-configuration needs a CA to write into it: --self-managed-secret or --publish-ca",
+            ));
         }
         match (self.tls_cert, self.tls_key) {
             (Some(cert), Some(key)) => {
@@ -176,7 +164,9 @@ impl CertificateArgs {
                 Ok(Certificate::Files { files: Files { cert, key }, publish })
             }
             _ if standalone => Ok(Certificate::SelfSigned),
-            _ => Err(ConfigError::NoCertificate),
+            _ => Err(ConfigError(
+                "no serving certificate: set --tls-cert and --tls-key (or TLS_CRT and TLS_KEY) to PEM files, or --self-managed-secret and --self-managed-service, or run with --standalone DIR",
+            )),
         }
     }
 }

@@ -6,9 +6,8 @@
 //! Invariants: each bound is a constant, a setting, or follows from the memory and the open files of the process ([`Limits`]); none grows with
 //! what a client sends.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use gmsa_cluster::large_memory::LargeMemory;
 use gmsa_edge::limits::{PER_CONNECTION, PER_WAITING};
 
 const MIB: usize = 1024 * 1024;
@@ -69,12 +68,6 @@ impl Limits {
             large_bytes: bytes / 15 * 2,
             credential_specs: bytes / 13,
         }
-    }
-
-    /// The memory for large bodies and answers.
-    #[must_use]
-    pub fn large_memory(&self) -> Arc<LargeMemory> {
-        LargeMemory::new(self.large_bytes)
     }
 }
 

@@ -13,7 +13,7 @@
 use std::time::Duration;
 
 use gmsa_core::admission::{Known, SpecFact, UseFact, Webhook, operation::Operation};
-use gmsa_edge::metrics::{Age, Counted, EdgeMetrics, register};
+use gmsa_edge::metrics::{Age, EdgeMetrics, register};
 use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
@@ -23,16 +23,16 @@ use crate::PROGRAM;
 
 mod labels;
 
-use labels::{AccessLabels, BuildLabels, CodeLabel, LookupLabels, PathLabel, ReviewLabels, StateLabel};
-pub use labels::{Enforced, ReviewOutcome, WatchState};
+use labels::{AccessLabels, BuildLabels, LookupLabels, PathLabel, ReviewLabels, StateLabel};
+pub use labels::{CodeLabel, Enforced, ReviewOutcome, WatchState};
 
 /// Seconds: from a review answered from memory to the longest that an API server waits.
 const BUCKETS: [f64; 16] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 gmsa_edge::metrics! {
-    /// The metrics of reviews and of what they look up.
-    struct ReviewMetrics {
+    /// The metrics of reviews and of what they look up. Clones record into the same metrics.
+    pub struct Metrics {
         build_info: Family<BuildLabels, Gauge> = "build_info", "The version that is running, and whether it enforces denials";
         reviews: Family<ReviewLabels, Counter> = "reviews", "Reviews answered, by path, operation, outcome and reason";
         durations: Family<PathLabel, Histogram, fn() -> Histogram> =
@@ -54,31 +54,16 @@ gmsa_edge::metrics! {
     }
 }
 
-/// The handles to record with. Clones record into the same metrics.
-#[derive(Clone, Debug)]
-pub struct Metrics {
-    /// Metrics of connections and certificates.
-    pub edge: EdgeMetrics,
-    own: ReviewMetrics,
-}
-
 impl Metrics {
     /// Registers every metric of the process.
     #[must_use]
-    pub fn new() -> (Self, Registry) {
-        let (edge, own, registry) = register(&PROGRAM, ReviewMetrics::register);
-        (Self { edge, own }, registry)
-    }
-
-    /// Creates every series that a scrape can show, and combinations of labels that none will: for the reference in `docs`.
-    pub fn show_all(&self) {
-        self.own.show_all();
-        self.edge.show_all();
+    pub fn new() -> (EdgeMetrics, Self, Registry) {
+        register(&PROGRAM, Self::register)
     }
 
     /// This version runs, and enforces denials or does not.
     pub fn running(&self, version: &'static str, enforced: Enforced) {
-        self.own.build_info.get_or_create(&BuildLabels { version, enforcement: enforced.as_str() }).set(1);
+        self.build_info.get_or_create(&BuildLabels { version, enforcement: enforced.as_str() }).set(1);
     }
 
     /// A review was answered after `duration`.
@@ -91,43 +76,25 @@ impl Metrics {
         duration: Duration,
     ) {
         let (path, operation, outcome) = (webhook.as_str(), labels::operation(operation), outcome.as_str());
-        self.own.reviews.get_or_create(&ReviewLabels { path, operation, outcome, reason }).inc();
-        self.own.durations.get_or_create(&PathLabel { path }).observe(duration.as_secs_f64());
-    }
-
-    /// A review is being decided until the guard is dropped.
-    pub fn review_in_flight(&self) -> Counted {
-        Counted::new(&self.own.in_flight)
-    }
-
-    pub fn request_refused(&self, code: u16) {
-        self.own.refused.get_or_create(&CodeLabel { code }).inc();
+        self.reviews.get_or_create(&ReviewLabels { path, operation, outcome, reason }).inc();
+        self.durations.get_or_create(&PathLabel { path }).observe(duration.as_secs_f64());
     }
 
     pub fn spec_lookup(&self, known: &Known<SpecFact>) {
         let (source, outcome) = (known.source.as_str(), known.fact.outcome());
-        self.own.lookups.get_or_create(&LookupLabels { source, outcome }).inc();
+        self.lookups.get_or_create(&LookupLabels { source, outcome }).inc();
     }
 
     /// The verb `use` was checked.
     pub fn access_review(&self, known: &Known<UseFact>) {
         let (source, outcome) = (known.source.as_str(), known.fact.outcome());
-        self.own.access_reviews.get_or_create(&AccessLabels { source, outcome }).inc();
-    }
-
-    pub fn specs_known(&self, number: usize) {
-        self.own.specs.set(i64::try_from(number).unwrap_or(i64::MAX));
+        self.access_reviews.get_or_create(&AccessLabels { source, outcome }).inc();
     }
 
     pub fn watch_state(&self, current: WatchState) {
         for state in WatchState::ALL {
-            self.own.watch_state.get_or_create(&StateLabel { state: state.as_str() }).set(i64::from(state == current));
+            self.watch_state.get_or_create(&StateLabel { state: state.as_str() }).set(i64::from(state == current));
         }
-    }
-
-    /// The watch brought an event or a bookmark.
-    pub fn watch_event(&self) {
-        self.own.watch_event.reset();
     }
 }
 
@@ -136,14 +103,14 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     use gmsa_core::{admission::Denial, diagnostic::rules};
-    use gmsa_edge::metrics::{CertificateStep, Unserved, scrape};
+    use gmsa_edge::metrics::{CertificateStep, Unserved, UnservedLabel, scrape};
 
     use super::*;
 
     /// `rate` and `increase` do not see that a series begins with 1.
     #[test]
     fn what_alerts_count_begins_with_0_for_every_reason_and_code() {
-        let (metrics, registry) = Metrics::new();
+        let (edge, metrics, registry) = Metrics::new();
         let zeros = || -> Vec<String> {
             let shown = scrape(&registry).unwrap();
             let ours = shown.lines().filter(|line| line.starts_with("gmsa_webhook") && line.contains('{'));
@@ -164,16 +131,16 @@ mod tests {
             }
         }
         for code in [400, 404, 405, 408, 413, 415, 500, 503, 504] {
-            metrics.request_refused(code);
+            metrics.refused.get_or_create(&CodeLabel { code }).inc();
         }
         for reason in Unserved::ALL {
-            metrics.edge.connection_unserved(reason);
+            edge.connections_unserved.get_or_create(&UnservedLabel { reason: reason.as_str() }).inc();
         }
         for step in CertificateStep::ALL {
-            metrics.edge.certificate_step(step, 1);
+            edge.certificate_step(step, 1);
         }
-        metrics.edge.certificate_served(UNIX_EPOCH, &[]);
-        metrics.edge.certificate_refused();
+        edge.certificate_served(UNIX_EPOCH, &[]);
+        edge.certificate_refused();
         let counted =
             before.iter().filter(|series| !zeros().contains(series)).filter(|series| series.contains("_total{"));
         // `strict` counts credential specs, the rest pods.

@@ -36,10 +36,10 @@ static SERVER: LazyLock<(Runtime, SocketAddr)> = LazyLock::new(|| {
         strict_credential_specs: false,
         enforcement: Enforcement::Enforce,
         warn_namespaces: Arc::default(),
-        metrics: Metrics::new().0,
+        metrics: Metrics::new().1,
     };
     let limits = Limits::default();
-    let router = routes::router(reviewer, &limits, limits.large_memory());
+    let router = routes::router(reviewer, &limits, LargeMemory::new(limits.large_bytes));
     let address = runtime.block_on(async {
         let listener =
             Listener::bind(([127, 0, 0, 1], 0).into(), Serving::new(limits.connections, limits.waiting, IDLE)).unwrap();

@@ -47,14 +47,8 @@ impl CachedSpec {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BeforeRead {
     removals: u64,
-    known: Option<Version>,
-}
-
-impl BeforeRead {
-    /// Whether an object of this name exists, as far as is known.
-    pub fn is_known(self) -> bool {
-        self.known.is_some()
-    }
+    /// The version of the object of this name, if one is known.
+    pub known: Option<Version>,
 }
 
 #[derive(Debug, Default)]
@@ -62,9 +56,10 @@ pub(super) struct Store {
     /// Bytes that all of it may take.
     budget: usize,
     specs: HashMap<SpecName, CachedSpec>,
-    /// Bytes of all entries, and number of entries with a fact.
+    /// Bytes of all entries.
     bytes: usize,
-    held: usize,
+    /// How many credential specs can be answered.
+    pub held: usize,
     /// Rises with each removal and each list.
     removals: u64,
     list: u64,
@@ -84,11 +79,6 @@ impl Store {
     pub fn get(&self, name: &SpecName, now: Moment) -> Option<SpecFact> {
         self.synced.filter(|synced| now.longest_since(synced) <= OLDEST)?;
         self.specs.get(name)?.fact.clone()
-    }
-
-    /// How many credential specs can be answered.
-    pub fn held(&self) -> usize {
-        self.held
     }
 
     fn put(&mut self, name: SpecName, version: Version, fact: Option<SpecFact>, list: u64) {

@@ -61,32 +61,30 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from
 /// refuses everything until it has read its roles.
 const PAUSES_WHILE_REFUSED: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 
-/// Why the watch failed: the cause; a variant without one needs none.
+/// Why the watch failed.
 #[derive(Debug)]
-enum WatchError {
-    /// Not permitted: it stays so until an administrator grants it.
-    Refused(String),
-    /// The `CustomResourceDefinition` is not installed.
-    NoDefinition,
-    /// The watch cannot say what was missed: a list must follow.
-    Lost(String),
-    Failed(String),
+struct WatchError {
+    /// The status of the API server's answer, or `GONE` where the watch cannot say what was missed; 0 otherwise.
+    code: u16,
+    cause: String,
 }
 
+/// Not permitted: it stays so until an administrator grants it.
+const REFUSED: u16 = 403;
+/// The `CustomResourceDefinition` is not installed.
+const NO_DEFINITION: u16 = 404;
+/// The watch cannot say what was missed: a list must follow.
+const GONE: u16 = 410;
+
 impl WatchError {
-    fn of(code: u16, cause: String) -> Self {
-        match code {
-            403 => Self::Refused(cause),
-            404 => Self::NoDefinition,
-            410 => Self::Lost(cause),
-            _ => Self::Failed(cause),
-        }
+    fn new(cause: &str) -> Self {
+        Self { code: 0, cause: cause.to_owned() }
     }
 }
 
 impl From<CallError> for WatchError {
     fn from(error: CallError) -> Self {
-        Self::of(error.code().unwrap_or_default(), error.to_string())
+        Self { code: error.code().unwrap_or_default(), cause: error.to_string() }
     }
 }
 
@@ -162,10 +160,10 @@ impl Watch {
         self.refusals = 0;
         self.memory.change(|store| store.synced = Some(follows_from));
         if self.enter(WatchState::Synced) {
-            tracing::info!(specs = self.memory.store.read().held(), "credential specs are answered from memory");
+            tracing::info!(specs = self.memory.store.read().held, "credential specs are answered from memory");
         }
         (self.ready)();
-        let hangs = |_| WatchError::Lost("the watch did not end when it was asked to".to_owned());
+        let hangs = |_| WatchError { code: GONE, ..WatchError::new("the watch did not end when it was asked to") };
         timeout_at(began + term + GRACE, self.take_all(body)).await.map_err(hangs)??;
         let ended = Moment::now();
         // Otherwise it ended while the machine was suspended.
@@ -173,7 +171,7 @@ impl Watch {
             self.memory.change(|store| store.synced = Some(ended));
         }
         if began.elapsed() < WORKED {
-            return Err(WatchError::Failed("the watch ended early".to_owned()));
+            return Err(WatchError::new("the watch ended early"));
         }
         self.failures = 0;
         Ok(())
@@ -184,7 +182,7 @@ impl Watch {
         &mut self,
         request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
     ) -> Result<Body, WatchError> {
-        let request = request.map_err(|error| WatchError::Failed(error.to_string()))?.map(Body::from);
+        let request = request.map_err(|error| WatchError::new(&error.to_string()))?.map(Body::from);
         let answer = self.memory.api.watch_client().send(request).await.map_err(CallError::Unreachable)?;
         self.answered = true;
         let (head, body) = answer.into_parts();
@@ -213,7 +211,7 @@ impl Watch {
             let body = match read_answer(body, MAX_PAGE, None).await {
                 Ok(body) => body,
                 Err(CallError::TooLarge(_)) if limit == 1 => {
-                    return Err(WatchError::Failed("an object in the list is too large".to_owned()));
+                    return Err(WatchError::new("an object in the list is too large"));
                 }
                 Err(CallError::TooLarge(_)) => {
                     limit = (limit / 4).max(1);
@@ -222,7 +220,7 @@ impl Watch {
                 Err(error) => return Err(error.into()),
             };
             let page: Page = serde_json::from_slice(&body)
-                .map_err(|_| WatchError::Failed("the answer is not a list of credential specs".to_owned()))?;
+                .map_err(|_| WatchError::new("the answer is not a list of credential specs"))?;
             let mut is_empty = true;
             for (name, version, fact) in page.items.iter().flatten().filter_map(kept) {
                 is_empty = false;
@@ -233,10 +231,10 @@ impl Watch {
                 let version = page.metadata.resource_version.filter(|version| !version.is_empty());
                 self.memory.change(Store::end_list);
                 self.memory.forget_reads(|_| true);
-                return version.ok_or_else(|| WatchError::Failed("the list has no resource version".to_owned()));
+                return version.ok_or_else(|| WatchError::new("the list has no resource version"));
             }
             if is_empty {
-                return Err(WatchError::Failed("a page of the list is empty and not the last".to_owned()));
+                return Err(WatchError::new("a page of the list is empty and not the last"));
             }
             if body.len() < MAX_PAGE / 4 {
                 limit = PAGE.min(limit * 2);
@@ -253,7 +251,7 @@ impl Watch {
             let read = (&mut lines).take(MAX_PAGE as u64).read_until(b'\n', &mut line).await;
             match read.map_err(|_| CallError::Cut)? {
                 0 => return Ok(()),
-                MAX_PAGE => return Err(WatchError::Failed("an event is too large".to_owned())),
+                MAX_PAGE => return Err(WatchError::new("an event is too large")),
                 _ => self.take(&line)?,
             }
             line.shrink_to(MAX_PAGE / 64);
@@ -262,15 +260,15 @@ impl Watch {
 
     fn take(&mut self, line: &[u8]) -> Result<(), WatchError> {
         // Do not quote: it may be part of a credential spec.
-        let other = |_| WatchError::Failed("an event is not about a credential spec".to_owned());
+        let other = |_| WatchError::new("an event is not about a credential spec");
         let event: WatchEvent = serde_json::from_slice(line).map_err(other)?;
         if event.r#type == "ERROR" {
             let status: Status = serde_json::from_str(event.object.get()).map_err(other)?;
-            return Err(WatchError::of(status.code, gmsa_core::quote::remark(&status.message)));
+            return Err(WatchError { code: status.code, cause: gmsa_core::quote::remark(&status.message) });
         }
         let object: SpecObject = serde_json::from_str(event.object.get()).map_err(other)?;
         if object.metadata.resource_version.is_empty() {
-            return Err(WatchError::Failed("an event has no resource version".to_owned()));
+            return Err(WatchError::new("an event has no resource version"));
         }
         if let Some((name, version, fact)) = kept(&object).filter(|_| event.r#type != "BOOKMARK") {
             // First, because a read in flight may return the old version: no later question may join it.
@@ -281,21 +279,21 @@ impl Watch {
             });
         }
         self.version = Some(object.metadata.resource_version);
-        self.memory.metrics.watch_event();
+        self.memory.metrics.watch_event.reset();
         self.failures = 0;
         Ok(())
     }
 
     /// The meaning of a failed list or watch, and how long to wait before the next.
-    fn judge(&mut self, error: WatchError) -> Duration {
-        let count = if matches!(error, WatchError::Refused(_)) { &mut self.refusals } else { &mut self.failures };
+    fn judge(&mut self, WatchError { code, cause }: WatchError) -> Duration {
+        let count = if code == REFUSED { &mut self.refusals } else { &mut self.failures };
         let failures = *count;
         *count = failures.saturating_add(1);
         if self.answered {
             (self.ready)();
         }
-        match error {
-            WatchError::Refused(cause) => {
+        match code {
+            REFUSED => {
                 if self.live() {
                     tracing::warn!(
                         cause,
@@ -304,20 +302,20 @@ impl Watch {
                 }
                 return pause(PAUSES_WHILE_REFUSED, failures);
             }
-            WatchError::NoDefinition => {
+            NO_DEFINITION => {
                 if self.live() {
                     tracing::error!("the CustomResourceDefinition of GMSACredentialSpec is not installed");
                 }
                 return pause(PAUSES, failures);
             }
-            WatchError::Lost(cause) => {
+            GONE => {
                 self.version = None;
                 tracing::info!(cause, "credential specs are listed again");
             }
-            WatchError::Failed(cause) if failures == 0 => {
+            _ if failures == 0 => {
                 tracing::warn!(cause, "the watch of credential specs failed: each is read when it is needed");
             }
-            WatchError::Failed(cause) => tracing::debug!(cause, "the watch of credential specs failed again"),
+            _ => tracing::debug!(cause, "the watch of credential specs failed again"),
         }
         self.list_due = self.list_due.min(Instant::now() + JITTER);
         if self.answered {
@@ -375,10 +373,10 @@ mod tests {
             store: parking_lot::RwLock::new(Store::new(0)),
             for_decisions: Reads::new(None, 0),
             for_advice: Reads::new(None, 0),
-            metrics: Metrics::new().0,
+            metrics: Metrics::new().1,
         };
         let mut watch = Watch::new(Arc::new(memory), Box::new(|| ()));
-        let mut pause = |code| watch.judge(WatchError::of(code, String::new()));
+        let mut pause = |code| watch.judge(WatchError { code, cause: String::new() });
         for _ in 0..10 {
             pause(500);
         }

@@ -27,7 +27,7 @@ use crate::{
     PROGRAM,
     config::{InspectArgs, IssueArgs},
 };
-use inspect::Input;
+use inspect::{Input, Inspection};
 
 pub mod inspect;
 
@@ -50,10 +50,8 @@ pub async fn inspect(args: InspectArgs, now: SystemTime) -> anyhow::Result<(Stri
             input.configurations.push((name, found));
         }
     }
-    let inspection = inspect::inspect(&input, now);
-    let passed = inspection.checks.iter().all(|check| check.result.is_ok());
-    let code = if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE };
-    Ok((inspection.to_string(), code))
+    let Inspection { report, passed } = inspect::inspect(&input, now);
+    Ok((report, if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }))
 }
 
 async fn from_secret(api: &ApiServer, name: &ObjectName) -> anyhow::Result<Input> {
@@ -95,7 +93,7 @@ pub fn issue(args: &IssueArgs, now: SystemTime) -> anyhow::Result<(String, ExitC
     let origin = if is_new { "a new certificate authority" } else { "the existing certificate authority" };
     let report = format!(
         "certificate: {}\nsigned by {origin}: {}\nfor the caBundle: {}\nfor the server: {} and {}\n",
-        pair.summary(),
+        pair.summary,
         ca_key.display(),
         ca_cert.display(),
         tls_cert.display(),

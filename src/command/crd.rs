@@ -17,9 +17,7 @@ use gmsa_core::{
     credspec::{GROUP, PLURAL, VERSION},
 };
 use http::{Request, header::CONTENT_TYPE};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::PartialObjectMeta;
-use serde::Deserialize;
+use kube::core::{DynamicObject, PartialObjectMeta};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -32,22 +30,14 @@ const MIGRATION: Duration = Duration::from_secs(60);
 /// How long an API server may take to learn of a CRD that stores another version. It watches them; until then it writes the old one.
 const LEARNS: Duration = Duration::from_secs(5);
 
-/// The fields of a CRD that are read.
-#[derive(Deserialize)]
-struct Crd {
-    metadata: ObjectMeta,
-    spec: Value,
-    #[serde(default)]
-    status: Value,
-}
-
 /// Patches the CRD unless it is newer, and reports the result in one line.
 ///
 /// # Errors
 /// Where the API server cannot be called, or refuses the patch.
-pub async fn upgrade(api: &ApiServer) -> anyhow::Result<(String, ExitCode)> {
+pub async fn upgrade() -> anyhow::Result<(String, ExitCode)> {
+    let api = ApiServer::from_environment().await.context("no cluster to upgrade")?;
     let get = Request::get(PATH).body(Vec::new());
-    let Crd { metadata, spec, status } = match api.read(get, Instant::now() + CALL_TIMEOUT, "a CRD").await {
+    let DynamicObject { metadata, data, .. } = match api.read(get, Instant::now() + CALL_TIMEOUT, "a CRD").await {
         Ok(found) => found,
         Err(error) if error.code() == Some(404) => {
             return Ok(report("the CRD is not installed, so there is nothing to upgrade"));
@@ -60,20 +50,20 @@ pub async fn upgrade(api: &ApiServer) -> anyhow::Result<(String, ExitCode)> {
             "the CRD is newer (revision {from}) than this release's (revision {to}): left as it is"
         )));
     }
-    apply(api).await.context("cannot patch the CRD")?;
+    apply(&api).await.context("cannot patch the CRD")?;
     let done = format!("the CRD is at revision {to} now; it was at revision {from}");
-    let stored = status.get("storedVersions").and_then(Value::as_array).into_iter().flatten();
+    let listed = |pointer| data.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
+    let stored = listed("/status/storedVersions");
     let old: Vec<&str> = stored.filter_map(Value::as_str).filter(|version| *version != VERSION).collect();
     if old.is_empty() {
         return Ok(report(&done));
     }
-    let versions = spec.get("versions").and_then(Value::as_array).into_iter().flatten();
-    let is_storage = |version: &Value| version.get("storage") == Some(&Value::Bool(true));
-    if !versions.filter(|version| is_storage(version)).any(|version| version.get("name") == Some(&VERSION.into())) {
+    let is_stored = |version: &Value| version["name"] == VERSION && version["storage"] == true;
+    if !listed("/spec/versions").any(is_stored) {
         sleep(LEARNS).await;
     }
     // The release does not depend on it, so it must not fail for it.
-    Ok(report(&match store_in_one_version(api).await {
+    Ok(report(&match store_in_one_version(&api).await {
         Ok(written) => {
             format!("{done}; {written} credential specs were written again, and all are stored as {VERSION}")
         }

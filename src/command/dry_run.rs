@@ -14,16 +14,19 @@ use gmsa_cluster::{
 use gmsa_core::admission::{Enforcement, Webhook};
 use serde_json::Value;
 
+use crate::config::TestArgs;
+
 /// Sends the pods, and reports one line for each.
 ///
 /// # Errors
 /// Where the API server cannot be called, or this account may not create pods.
-pub async fn run(api: &ApiServer, namespace: &str, enforcement: Enforcement) -> anyhow::Result<(String, ExitCode)> {
+pub async fn run(args: TestArgs) -> anyhow::Result<(String, ExitCode)> {
+    let api = ApiServer::from_environment().await.context("no cluster to test")?;
+    let warns = args.enforcement == Enforcement::Warn;
     let mut report = String::new();
     let mut code = ExitCode::SUCCESS;
     for (what, pod, refuser) in pods() {
-        let warns = enforcement == Enforcement::Warn;
-        let answer = probe::ask(api, namespace, &pod, refuser.unwrap_or(Webhook::Mutate)).await;
+        let answer = probe::ask(&api, &args.namespace, &pod, refuser.unwrap_or(Webhook::Mutate)).await;
         let answer = match answer.context("the namespace does not make a URL")? {
             Ok(answer) => Ok(answer),
             Err(error) => match (error.code(), error.status()) {

@@ -10,7 +10,10 @@
 
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
-use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches as _, Parser, Subcommand, builder::Resettable};
+use clap::{
+    ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches as _, Parser, Subcommand,
+    builder::{RangedU64ValueParser, Resettable},
+};
 
 use serde_json::Value;
 
@@ -46,13 +49,6 @@ const TEST_EXAMPLES: &str = "Examples:
 const CRD_EXAMPLES: &str = "Examples:
   # After an upgrade, as Helm leaves a CRD alone
   gmsa-webhook upgrade-crd";
-
-const CERTS_EXAMPLES: &str = "Examples:
-  # Make a certificate for a Service
-  gmsa-webhook certs issue certs --service gmsa-webhook.gmsa-webhook
-
-  # Show it, and check it
-  gmsa-webhook certs inspect --tls-cert certs/tls.crt --tls-key certs/tls.key --ca certs/ca.crt";
 
 const INSPECT_EXAMPLES: &str = "Examples:
   # A certificate in files
@@ -120,7 +116,7 @@ pub enum Command {
     #[command(after_long_help = CRD_EXAMPLES)]
     UpgradeCrd,
     /// Inspect and issue serving certificates.
-    #[command(subcommand, after_long_help = CERTS_EXAMPLES)]
+    #[command(subcommand, after_long_help = ISSUE_EXAMPLES)]
     Certs(CertsCommand),
 }
 
@@ -244,7 +240,7 @@ pub struct ServeArgs {
     ///
     /// Elsewhere they are denied.
     #[arg(long, value_name = "NAMESPACE,...", value_delimiter = ',', value_parser = dns_name, help_heading = "Decisions")]
-    pub(super) warn_namespaces: Vec<String>,
+    pub warn_namespaces: Vec<String>,
 
     #[command(flatten)]
     pub(super) tickets: TicketArgs,
@@ -261,11 +257,11 @@ pub struct ServeArgs {
     pub otlp_endpoint: Option<OptionalEndpoint>,
 
     /// Connections that are served at once; others wait. [default: a fifth of the memory limit, at 138 KiB each; 189 with 128 MiB]
-    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "Limits and shutdown", hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = at_least_one(), help_heading = "Limits and shutdown", hide_short_help = true)]
     pub(super) max_connections: Option<usize>,
 
     /// Reviews in flight at once; others wait, and are rejected with 503 at their time-out. [default: --max-connections]
-    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "Limits and shutdown", hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = at_least_one(), help_heading = "Limits and shutdown", hide_short_help = true)]
     pub(super) max_reviews: Option<usize>,
 
     /// How long to go on serving after SIGTERM, until no endpoint names this replica; a second SIGTERM ends it. [default: 5s; with --standalone 0s]
@@ -373,15 +369,20 @@ pub struct CertificateArgs {
 
     /// Only serve clients with a certificate of a CA in this PEM file.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
-    pub(super) client_ca: Option<PathBuf>,
+    pub client_ca: Option<PathBuf>,
 
     /// Only serve clients whose certificate has this common name, or with dns:NAME this DNS name; may be given several times.
     #[arg(long, value_name = "NAME", requires = "client_ca", hide_short_help = true)]
-    pub(super) client_name: Vec<String>,
+    pub client_name: Vec<String>,
 
     /// Accepted for compatibility: certificate files are always reloaded.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = go_bool, hide_short_help = true)]
     pub(super) cert_reload: Option<bool>,
+}
+
+/// tokio's semaphores count to `usize::MAX / 8`; a million is more than a process has file descriptors.
+fn at_least_one() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=1_000_000)
 }
 
 /// An empty variable counts as one that is not set.
@@ -453,13 +454,5 @@ fn enforcement(text: &str) -> Result<Enforcement, String> {
         "enforce" | "" => Ok(Enforcement::Enforce),
         "warn" => Ok(Enforcement::Warn),
         _ => Err("expected Enforce or Warn".to_owned()),
-    }
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    // tokio's semaphores count to usize::MAX / 8; a million is more than a process has file descriptors.
-    match text.parse() {
-        Ok(number @ 1..=1_000_000) => Ok(number),
-        _ => Err("expected a number from 1 to 1000000".to_owned()),
     }
 }

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use gmsa_cluster::{
     apiserver::{CallKind, HTTP2_WINDOW},
-    large_memory::MemoryUser,
+    large_memory::{LargeMemory, MemoryUser},
 };
 use gmsa_core::admission::{MOST_BYTES_TO_ANSWER, review::most_bytes_to_parse};
 use gmsa_edge::authorization_cache::MAX_REMEMBERED;
@@ -74,7 +74,7 @@ fn every_bound_follows_from_the_memory_limit() {
     // One address may post the largest body.
     assert!(limits(120).large_bytes / 2 >= MAX_BODY);
     // All credential specs that are read at once by names that are not known, as large as etcd takes them.
-    let memory = limits(128).large_memory();
+    let memory = LargeMemory::new(limits(128).large_bytes);
     let answers = memory.share_of(MemoryUser::ApiServer);
     let largest: Vec<_> = (0..CallKind::UnknownSpec.limit()).map(|_| answers.take(3 * MIB / 2)).collect();
     assert!(largest.iter().all(Result::is_ok));

@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use gmsa_core::duration::go_duration;
-use tokio::time::{Instant, timeout_at};
 
 use super::refusal::HttpRefusal;
 
@@ -18,15 +17,6 @@ pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) const MIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// See [`MIN_TIMEOUT`].
 pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The time of one review.
-#[derive(Clone, Copy, Debug)]
-pub struct ReviewTime {
-    /// When its request began.
-    pub started: Instant,
-    /// When it must have ended.
-    pub deadline: Instant,
-}
 
 /// How long a decision may take: what the API server's `?timeout=` leaves after a margin in which the answer travels.
 ///
@@ -43,12 +33,6 @@ pub(super) fn time_allowed(query: Option<&str>) -> Result<Duration, HttpRefusal>
     };
     let margin = (timeout / 10).min(Duration::from_millis(500));
     Ok(timeout.saturating_sub(margin))
-}
-
-/// Waits until `deadline`; `None` if the future is not ready by then. A future that is ready at once is in time, even
-/// after the deadline: [`timeout_at`] polls the future first.
-pub async fn before<T>(deadline: Instant, future: impl Future<Output = T>) -> Option<T> {
-    timeout_at(deadline, future).await.ok()
 }
 
 #[cfg(test)]

@@ -4,19 +4,14 @@
 /// where the system has no randomness to give: the pod then keeps the host name that Kubernetes gives it.
 pub(super) fn random_hostname() -> Option<String> {
     const ALPHABET: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
-    let mut bytes = [0; 16];
+    let mut bytes = [0; 15];
     if let Err(error) = getrandom::fill(&mut bytes) {
         tracing::error!(%error, "no randomness for a host name");
         return None;
     }
-    // There are fewer than 2^78 names: with 128 random bits, their probabilities differ by less than one part in 2^50.
-    let mut random = u128::from_ne_bytes(bytes);
-    let mut name = String::with_capacity(15);
-    for choices in std::iter::once(26).chain([36; 14]) {
-        let letter = usize::try_from(random % choices).ok().and_then(|at| ALPHABET.get(at));
-        name.extend(letter.map(|letter| char::from(*letter)));
-        random /= choices;
-    }
+    // 256 is no multiple of 26 or 36: some letters come a little more often, which costs less than one bit of the whole.
+    let letter = |(at, byte): (usize, u8)| ALPHABET.get(usize::from(byte) % if at == 0 { 26 } else { 36 });
+    let name = bytes.into_iter().enumerate().filter_map(letter).map(|letter| char::from(*letter)).collect();
     Some(name)
 }
 

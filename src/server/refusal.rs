@@ -94,7 +94,7 @@ mod tests {
             HttpRefusal::LATE,
             HttpRefusal::FAULT,
         ];
-        let shown = scrape(&Metrics::new().1).unwrap();
+        let shown = scrape(&Metrics::new().2).unwrap();
         for refusal in refusals {
             let line = format!("gmsa_webhook_requests_refused_total{{code=\"{}\"}} 0\n", refusal.0.as_u16());
             assert!(shown.contains(&line), "{refusal:?}");

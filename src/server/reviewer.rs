@@ -1,12 +1,12 @@
 //! One review: the look-ups that its decision asks for, then its metrics, its log line and its span. It knows neither HTTP requests nor a cluster.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use gmsa_cluster::{authorizer::Authorizer, resolver::Resolver};
 use gmsa_core::{
     admission::{
-        Decision, Enforcement, Fact, Failure, FailureKind, Known, Question, Review, Settings, Source, SpecFact, Step,
-        TicketSettings, UseFact, Verdict, Webhook, pod::Pod,
+        Decision, Denial, Enforcement, Fact, Failure, FailureKind, Known, Question, Review, Settings, Source, SpecFact,
+        Step, TicketSettings, UseFact, Verdict, Webhook, pod::Pod,
     },
     credspec::SpecName,
     quote::{MESSAGE, shorten},
@@ -15,7 +15,7 @@ use gmsa_edge::telemetry::{cut, cut_message, otlp};
 use tokio::{sync::watch, time::Instant};
 use tracing::{Instrument as _, Level, Span};
 
-use super::{deadline::ReviewTime, random_hostname::random_hostname, thread::Thread};
+use super::{random_hostname::random_hostname, thread::Thread};
 use crate::{
     PROGRAM,
     limits::ADVICE_TIMEOUT,
@@ -42,7 +42,7 @@ pub struct Reviewer {
     /// Whether pods that ask for what they cannot have are denied, or admitted with a warning.
     pub enforcement: Enforcement,
     /// The namespaces in which `enforcement` is [`Enforcement::Warn`], whatever it is elsewhere.
-    pub warn_namespaces: Arc<BTreeSet<String>>,
+    pub warn_namespaces: Arc<[String]>,
     /// Whether Linux pods get tickets, as it is at the moment.
     pub tickets: watch::Receiver<TicketSettings>,
     /// Counts the reviews, and what the resolver and the authorizer answer.
@@ -50,14 +50,15 @@ pub struct Reviewer {
 }
 
 impl Reviewer {
-    /// Decides a review and makes the answer, both on `thread`. A look-up that is not answered by the deadline ends as a denial that says
+    /// Decides a review whose request began at `started`, and makes the answer, both on `thread`. A look-up that is not answered by the deadline ends as a denial that says
     /// so; for workloads, as a warning. `None` where no thread was free.
     pub async fn decide(
         &self,
         webhook: Webhook,
         review: &Arc<Review>,
         thread: &Thread,
-        ReviewTime { started, deadline }: ReviewTime,
+        started: Instant,
+        deadline: Instant,
     ) -> Option<Vec<u8>> {
         let (settings, mut look_ups) = self.prepare(webhook, review, deadline);
         let (begun, answered) = (Arc::clone(review), Arc::clone(review));
@@ -200,31 +201,31 @@ fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duratio
             shorten(&decision.specs.iter().map(SpecName::as_str).collect::<Vec<_>>().join(","), MESSAGE).into_owned()
         }
     };
+    let denied = match &decision.verdict {
+        Verdict::Denied(denial) | Verdict::WouldDeny(denial) => Some(denial),
+        Verdict::Allowed => None,
+    };
+    let (code, text) = (denied.map(Denial::code), denied.map(ToString::to_string));
+    let denial = text.as_deref().map(cut_message);
+    let message = match &decision.verdict {
+        Verdict::Denied(_) => "denied",
+        Verdict::WouldDeny(_) => "would deny, not enforced",
+        Verdict::Allowed if !is_audited && decision.patch.is_some() => "filled in",
+        Verdict::Allowed => "allowed",
+    };
     macro_rules! line {
-        ($level:ident, $message:expr $(, $more:ident = $value:expr)*) => {
+        ($level:ident) => {
             tracing::$level!(
-                path, operation, uid, namespace, pod = name, service_account, %specs, reason, $($more = $value,)*
-                duration_seconds, "{}", $message
+                path, operation, uid, namespace, pod = name, service_account, %specs, reason, code, denial,
+                duration_seconds, "{message}"
             )
         };
     }
-    match &decision.verdict {
-        Verdict::Denied(denial) | Verdict::WouldDeny(denial) => {
-            let (code, text) = (denial.code(), denial.to_string());
-            let denial = cut_message(&text);
-            let message = if decision.is_allowed() { "would deny, not enforced" } else { "denied" };
-            // A failure of the webhook or its cluster shows at `logLevel: warn` too.
-            if code >= 500 {
-                line!(warn, message, code = code, denial = denial);
-            } else {
-                line!(info, message, code = code, denial = denial);
-            }
-        }
-        Verdict::Allowed if is_audited => line!(info, "allowed"),
-        Verdict::Allowed => {
-            let message = if decision.patch.is_some() { "filled in" } else { "allowed" };
-            line!(debug, message);
-        }
+    match code {
+        // A failure of the webhook or its cluster shows at `logLevel: warn` too.
+        Some(500..) => line!(warn),
+        None if !is_audited => line!(debug),
+        _ => line!(info),
     }
 }
 

@@ -25,21 +25,21 @@ use gmsa_cluster::{
 };
 use gmsa_core::admission::{Review, Webhook};
 use gmsa_edge::{
+    metrics::Counted,
     server::{Place, linger, serving_threads},
     telemetry::{LogLimit, cut_message, otlp},
 };
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout_at},
+};
 use tracing::{Instrument as _, Span, field::Empty};
 
-use super::{
-    deadline::{ReviewTime, before, time_allowed},
-    refusal::HttpRefusal,
-    reviewer::Reviewer,
-    thread::Thread,
-};
+use super::{deadline::time_allowed, refusal::HttpRefusal, reviewer::Reviewer, thread::Thread};
 use crate::{
     PROGRAM,
     limits::{BODY_TIMEOUT, Limits, MAX_BODY},
+    metrics::CodeLabel,
 };
 
 /// The log lines about refused requests.
@@ -106,14 +106,14 @@ impl Shared {
             if !media_type.trim().eq_ignore_ascii_case("application/json") {
                 return Err(HttpRefusal::NOT_JSON);
             }
-            let read = before(deadline.min(started + BODY_TIMEOUT), body::read(&mut body, MAX_BODY, Some(&memory)));
-            let Held { bytes, taken } = read.await.ok_or(HttpRefusal::SLOW_BODY)??;
+            let read = timeout_at(deadline.min(started + BODY_TIMEOUT), body::read(&mut body, MAX_BODY, Some(&memory)));
+            let Held { bytes, taken } = read.await.map_err(|_| HttpRefusal::SLOW_BODY)??;
             // A review is in flight when it is complete: clients that are slow to send one do not exclude others. From here on its
             // connection does not make room for another one.
             let _busy = place.map(Place::busy);
-            let permit = before(deadline, self.reviews.acquire()).await;
-            let _permit = permit.and_then(Result::ok).ok_or(HttpRefusal::BUSY)?;
-            let _in_flight = self.reviewer.metrics.review_in_flight();
+            let permit = timeout_at(deadline, self.reviews.acquire()).await;
+            let _permit = permit.ok().and_then(Result::ok).ok_or(HttpRefusal::BUSY)?;
+            let _in_flight = Counted::new(&self.reviewer.metrics.in_flight);
             // A parsed review takes at most as much as its body did.
             let thread = match taken {
                 Some(taken) => Thread::Blocking { permits: Arc::clone(&self.blocking), memory: Arc::new(taken) },
@@ -121,8 +121,8 @@ impl Shared {
             };
             let parsed = thread.run(deadline, move || Review::parse(&bytes, webhook)).await;
             let review = Arc::new(parsed.ok_or(HttpRefusal::BUSY)??);
-            let time = ReviewTime { started, deadline };
-            let answer = self.reviewer.decide(webhook, &review, &thread, time).await.ok_or(HttpRefusal::LATE)?;
+            let answer = self.reviewer.decide(webhook, &review, &thread, started, deadline).await;
+            let answer = answer.ok_or(HttpRefusal::LATE)?;
             drop((review, thread));
             Ok(Bytes::from_owner(Held::new(answer, &memory)?))
         };
@@ -145,7 +145,7 @@ impl Shared {
         if REFUSED.admit() {
             tracing::info!(code = status.as_u16(), cause = cut_message(&message), "request refused");
         }
-        self.reviewer.metrics.request_refused(status.as_u16());
+        self.reviewer.metrics.refused.get_or_create(&CodeLabel { code: status.as_u16() }).inc();
         let span = Span::current();
         span.record("outcome", "refused").record("code", i64::from(status.as_u16()));
         if status.is_server_error() {
@@ -203,7 +203,7 @@ mod tests {
             enforcement: Enforcement::Enforce,
             warn_namespaces: Arc::default(),
             tickets: watch::channel(TicketSettings::Off).1,
-            metrics: Metrics::new().0,
+            metrics: Metrics::new().1,
         };
         let (large_memory, reviews) = (LargeMemory::new(4 << 20), Semaphore::new(1));
         Arc::new(Shared { reviewer, large_memory, reviews, blocking })

@@ -5,9 +5,11 @@
 use std::{panic::resume_unwind, sync::Arc};
 
 use gmsa_cluster::large_memory::Taken;
-use tokio::{sync::Semaphore, task::spawn_blocking, time::Instant};
-
-use super::deadline::before;
+use tokio::{
+    sync::Semaphore,
+    task::spawn_blocking,
+    time::{Instant, timeout_at},
+};
 
 /// The thread that a review is read and decided on.
 #[derive(Clone, Debug)]
@@ -31,7 +33,7 @@ impl Thread {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
         let Self::Blocking { permits, memory } = self else { return Some(work()) };
-        let permit = before(deadline, Arc::clone(permits).acquire_owned()).await?.ok()?;
+        let permit = timeout_at(deadline, Arc::clone(permits).acquire_owned()).await.ok()?.ok()?;
         // Fields drop in this order: the memory is free before the next work starts.
         let held = (Arc::clone(memory), permit);
         let done = spawn_blocking(move || {

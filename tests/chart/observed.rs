@@ -276,7 +276,8 @@ pub fn strings(value: &Value, key: &str) -> Vec<String> {
 
 #[test]
 fn promtool_can_read_the_text_format() {
-    let (metrics, registry) = Metrics::new();
+    let (edge, metrics, registry) = Metrics::new();
+    edge.show_all();
     metrics.show_all();
     let (_, text) = negotiate(&registry, "").unwrap();
     let mut promtool = Command::new("promtool");

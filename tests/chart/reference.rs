@@ -26,7 +26,8 @@ pub struct Family {
 
 /// Every family that a scrape can show.
 pub fn families() -> Vec<Family> {
-    let (metrics, registry) = Metrics::new();
+    let (edge, metrics, registry) = Metrics::new();
+    edge.show_all();
     metrics.show_all();
     read(&scrape(&registry).unwrap())
 }

@@ -7,11 +7,11 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use gmsa_cluster::standalone::Standalone;
+use gmsa_cluster::{large_memory::LargeMemory, standalone::Standalone};
 use gmsa_core::admission::{Enforcement, TicketSettings};
 use gmsa_edge::{
     metrics,
-    server::Handshakes,
+    server::{Handshakes, Listener, Serving},
     tls::{
         self, KeyPair, Served,
         client_auth::ClientAuth,
@@ -20,9 +20,9 @@ use gmsa_edge::{
 };
 use gmsa_webhook::{
     PROGRAM,
-    limits::{DEFAULT_MEMORY, Limits},
+    limits::{DEFAULT_MEMORY, IDLE_TIMEOUT, Limits},
     metrics::Metrics,
-    server::{self, LookUpSources, Reviewer},
+    server::{LookUpSources, Reviewer, routes},
 };
 use prometheus_client::registry::Registry;
 use tokio::{net::TcpStream, runtime::Handle, sync::watch, task::JoinHandle};
@@ -47,7 +47,7 @@ pub fn key_pair(Issued { cert, key }: &Issued) -> KeyPair {
 
 /// A certificate of this authority, which is served.
 pub fn served(ca: &Ca, name: &str) -> Served {
-    let served = Served::new(Metrics::new().0.edge);
+    let served = Served::new(Metrics::new().0);
     served.publish(key_pair(&leaf(ca, name)));
     served
 }
@@ -110,14 +110,21 @@ impl Setup {
 
     /// Serves what is published; `client` calls it.
     pub fn serve(self, served: &Served, client: Client) -> Server {
-        let (metrics, registry) = Metrics::new();
+        let (edge, metrics, registry) = Metrics::new();
         let reviewer = reviewer(self.sources.clone(), self.sources, metrics);
         let (ending, closing) = (CancellationToken::new(), CancellationToken::new());
         let tls = tls::server_config(served, self.clients.clone()).unwrap();
-        let tls = Handshakes::new(tls, Handle::current());
-        let (local, large) = ("127.0.0.1:0".parse().unwrap(), self.limits.large_memory());
-        let (listener, router) =
-            server::bind(local, tls, self.clients, (ending.clone(), self.fault), self.limits, large, reviewer).unwrap();
+        let serving = Serving {
+            tls: Some(Handshakes::new(tls, Handle::current())),
+            clients: self.clients,
+            metrics: Some(edge),
+            keeps_decided: true,
+            ending: ending.clone(),
+            fault: self.fault,
+            ..Serving::new(self.limits.connections, self.limits.waiting, IDLE_TIMEOUT)
+        };
+        let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), serving).unwrap();
+        let router = routes::router(reviewer, &self.limits, LargeMemory::new(self.limits.large_bytes));
         let address = listener.address();
         let task = tokio::spawn(listener.serve(router, closing.clone(), self.drain));
         Server { address, client, ending, closing, task, metrics: registry }

@@ -1,7 +1,7 @@
 //! The parts of a server that `gmsa-webhook` and `gmsa-tickets` share: connections, certificates, the admin port, logs, traces and metrics, and the
 //! access reviews that are remembered. It knows no request: a program brings its routes.
 //!
-//! A program starts in this order; `tests/second_program.rs` is one:
+//! A program starts in this order; `crates/tickets/src/serve.rs` is the shorter one:
 //!
 //! ```text
 //!  Program ► telemetry::init ► metrics::register ► Served ◄─ tls::files, or tls::self_managed

@@ -20,9 +20,9 @@ pub fn fit(served: usize, waiting: usize, files: usize) -> (usize, usize) {
 pub fn within_files(own: usize, in_memory: (usize, usize)) -> ((usize, usize), usize) {
     let files = raise_limit_of_open_files();
     let [main, admin] = files_for_connections(files, own);
-    let (served, waiting) = in_memory;
-    let (connections, waiting) = fit(served, waiting, main);
-    if (connections, waiting) != in_memory {
+    let fitting = fit(in_memory.0, in_memory.1, main);
+    if fitting != in_memory {
+        let (connections, waiting) = fitting;
         tracing::warn!(
             files,
             connections,
@@ -30,7 +30,7 @@ pub fn within_files(own: usize, in_memory: (usize, usize)) -> ((usize, usize), u
             "fewer connections than memory has room for: few files may be open"
         );
     }
-    ((connections, waiting), admin)
+    (fitting, admin)
 }
 
 /// The files that the process may have open for connections, besides `own` ones: to the program's port, and an eighth of them to the

@@ -17,7 +17,7 @@ use crate::Program;
 mod family;
 mod process;
 
-pub use family::{Age, Counted, FamilyLabels, Show, absent, digit};
+pub use family::{Age, Counted, FamilyLabels, Show, absent};
 
 word_enum! {
     /// Why a connection was not served.
@@ -92,7 +92,7 @@ crate::metrics! {
 /// Makes the registry of a program: the metrics here, the program's `own`, and the metrics of the process.
 pub fn register<M>(program: &Program, own: impl FnOnce(&mut Registry, &Program) -> M) -> (EdgeMetrics, M, Registry) {
     let mut whole = Registry::default();
-    let registry = whole.sub_registry_with_prefix(program.module());
+    let registry = whole.sub_registry_with_prefix(program.name.replace('-', "_"));
     let own = own(registry, program);
     let metrics = EdgeMetrics::register(registry, program);
     whole.register_collector(Box::new(process::Process { started: family::unix(SystemTime::now()) }));
@@ -100,26 +100,6 @@ pub fn register<M>(program: &Program, own: impl FnOnce(&mut Registry, &Program) 
 }
 
 impl EdgeMetrics {
-    /// A connection is served until the guard is dropped.
-    pub fn connection(&self) -> Counted {
-        Counted::new(&self.connections)
-    }
-
-    /// A connection waits until the guard is dropped.
-    pub(crate) fn connection_waiting(&self) -> Counted {
-        Counted::new(&self.connections_waiting)
-    }
-
-    /// A connection ended before it was served.
-    pub fn connection_unserved(&self, reason: Unserved) {
-        self.connections_unserved.get_or_create(&UnservedLabel { reason: reason.as_str() }).inc();
-    }
-
-    /// A handshake failed or took too long.
-    pub(crate) fn handshake_failed(&self) {
-        self.handshake_failures.inc();
-    }
-
     /// A certificate of these authorities is served from now on.
     pub fn certificate_served(&self, expires: SystemTime, authorities: &[String]) {
         self.certificate_expiry.set(family::unix(expires));
@@ -127,20 +107,10 @@ impl EdgeMetrics {
         self.certificate_reloads.get_or_create(&ReloadLabel { outcome: "served" }).inc();
     }
 
-    /// The authority that will sign next, if there is one.
-    pub(crate) fn certificate_next_authority(&self, key_id: Option<String>) {
-        mark(&self.certificate_next_authority, key_id);
-    }
-
     /// The certificate that was offered last is refused.
     pub fn certificate_refused(&self) {
         self.certificate_refused.set(1);
         self.certificate_reloads.get_or_create(&ReloadLabel { outcome: "refused" }).inc();
-    }
-
-    /// The certificate that was offered last is not refused.
-    pub(crate) fn certificate_accepted(&self) {
-        self.certificate_refused.set(0);
     }
 
     /// This replica did so many steps to the certificates that the program manages itself.
@@ -150,7 +120,7 @@ impl EdgeMetrics {
 }
 
 /// Shows these authorities, and no others.
-fn mark(family: &Family<AuthorityLabel, Gauge>, key_ids: impl IntoIterator<Item = String>) {
+pub(crate) fn mark(family: &Family<AuthorityLabel, Gauge>, key_ids: impl IntoIterator<Item = String>) {
     family.clear();
     key_ids.into_iter().for_each(|key_id| _ = family.get_or_create(&AuthorityLabel { key_id }).set(1));
 }
@@ -202,7 +172,7 @@ mod tests {
     #[test]
     fn a_scraper_gets_the_format_that_it_accepts() {
         let (metrics, (), registry) = register(&TESTED, |_, _| ());
-        metrics.handshake_failed();
+        metrics.handshake_failures.inc();
         let read = |accept| {
             let (content_type, text) = negotiate(&registry, accept).unwrap();
             let ours = |line: &&str| ["_connections ", "_tls_handshake", "EOF"].iter().any(|part| line.contains(part));

@@ -25,11 +25,6 @@ pub struct Program {
 }
 
 impl Program {
-    /// The name as Rust and Prometheus write it.
-    pub fn module(&self) -> String {
-        self.name.replace('-', "_")
-    }
-
     /// Runs a server with a log, and with traces where a collector is named and can be used: `serve` gets the threads of handshakes. Returns the
     /// exit code: 0, or 2 after an error, which is logged.
     ///

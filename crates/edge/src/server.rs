@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::{
     limits::LINGER_TIMEOUT,
-    telemetry::{LogLimit, PERIOD},
+    telemetry::{LogLimit, PERIOD, report_dropped},
 };
 
 mod connection;
@@ -32,10 +32,13 @@ pub async fn linger(mut body: Body) {
     let _ = timeout(LINGER_TIMEOUT, async { while let Some(Ok(_)) = body.frame().await {} }).await;
 }
 
-/// Logs after each period how many lines about clients were left out in it: lines about connections, and the program's `own`.
+/// Logs after each period how many lines about clients were left out in it: lines about connections, and the program's `own`. And how many lines
+/// of any kind were dropped.
 pub async fn summarize_log(own: &'static [&'static LogLimit]) {
+    let mut dropped_lines = 0;
     loop {
         sleep(PERIOD).await;
+        dropped_lines = report_dropped(dropped_lines);
         [&DROPPED, &FAILED_HANDSHAKES, &SHORTAGES].into_iter().chain(own.iter().copied()).for_each(LogLimit::summarize);
     }
 }

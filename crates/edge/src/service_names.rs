@@ -7,10 +7,6 @@ use gmsa_core::credspec::is_dns_subdomain;
 pub struct ServiceNames(pub Vec<String>);
 
 impl ServiceNames {
-    pub fn of(service: &str, namespace: &str) -> Self {
-        Self(vec![format!("{service}.{namespace}.svc"), format!("{service}.{namespace}"), service.to_owned()])
-    }
-
     /// Reads `NAME.NAMESPACE`.
     ///
     /// # Errors
@@ -18,7 +14,7 @@ impl ServiceNames {
     pub fn parse(text: &str) -> Result<Self, String> {
         match text.split_once('.') {
             Some((name, namespace)) if is_dns_subdomain(name) && is_dns_subdomain(namespace) => {
-                Ok(Self::of(name, namespace))
+                Ok(Self(vec![format!("{text}.svc"), text.to_owned(), name.to_owned()]))
             }
             _ => Err("expected NAME.NAMESPACE, both lower-case DNS names".to_owned()),
         }

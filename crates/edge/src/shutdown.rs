@@ -11,7 +11,7 @@ use axum::Router;
 use thiserror::Error;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
-    task::{JoinError, JoinSet},
+    task::JoinSet,
     time::sleep,
 };
 use tokio_util::sync::CancellationToken;
@@ -63,8 +63,6 @@ pub enum EndError {
     Task,
     #[error("the {0}'s listener ended unexpectedly")]
     Listener(&'static str),
-    #[error("the {0}'s listener failed")]
-    Drain(&'static str, #[source] JoinError),
 }
 
 /// A program whose ports are bound.
@@ -118,7 +116,7 @@ impl Bound {
         closing.cancel();
         tokio::select! {
             dropped = served => {
-                let dropped = dropped.map_err(|error| EndError::Drain(program.noun, error))?;
+                let dropped = dropped.map_err(|_| EndError::Listener(program.noun))?;
                 tracing::info!(dropped_connections = dropped, "ended");
             }
             _ = signals.interrupt.recv() => end_at_once(),

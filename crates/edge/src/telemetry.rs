@@ -1,9 +1,9 @@
 //! Logs: one line per event on standard error, as text or as JSON. Traces, where a collector is named.
 
-use std::{io, str::FromStr};
+use std::{io, sync::OnceLock};
 
 use tracing::level_filters::LevelFilter;
-use tracing_appender::non_blocking::WorkerGuard;
+use tracing_appender::non_blocking::{ErrorCounter, WorkerGuard};
 use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
 mod log;
@@ -33,8 +33,8 @@ pub enum LogFormat {
 #[derive(Clone, Debug, clap::Args)]
 pub struct LogArgs {
     /// Which events are logged: error, warn, info, debug, trace.
-    #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info")]
-    pub log_level: Levels,
+    #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info", value_parser = levels)]
+    pub log_level: Targets,
 
     /// Shape of a log line.
     #[arg(long, value_enum, env = "LOG_FORMAT", default_value_t, hide_short_help = true)]
@@ -44,39 +44,31 @@ pub struct LogArgs {
 /// The start of the targets of this project's events.
 const OWN: &str = "gmsa";
 
-/// Which events are logged: a level, and others for single modules (`info,gmsa_edge::tls=debug`).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Levels(Targets);
-
-impl FromStr for Levels {
-    type Err = String;
-
-    /// Takes the level names of the Go webhook too (`warning`, `fatal`, `panic`).
-    fn from_str(text: &str) -> Result<Self, String> {
-        const EXPECTED: &str = "expected error, warn, info, debug or trace";
-        let text = text.trim().to_ascii_lowercase();
-        let level = match text.as_str() {
-            "" | "info" => LevelFilter::INFO,
-            "panic" | "fatal" | "error" => LevelFilter::ERROR,
-            "warn" | "warning" => LevelFilter::WARN,
-            "debug" => LevelFilter::DEBUG,
-            "trace" => LevelFilter::TRACE,
-            // `Targets` would read a single word as a module.
-            list if list.contains('=') => {
-                return Targets::from_str(list).map(Self).map_err(|_| EXPECTED.to_owned());
-            }
-            _ => return Err(EXPECTED.to_owned()),
-        };
-        // The details of other projects help only their authors.
-        Ok(Self(Targets::new().with_default(level.min(LevelFilter::INFO)).with_target(OWN, level)))
-    }
+/// Which events are logged: a level, and others for single modules (`info,gmsa_edge::tls=debug`). Takes the level names of the Go webhook too
+/// (`warning`, `fatal`, `panic`).
+fn levels(text: &str) -> Result<Targets, &'static str> {
+    const EXPECTED: &str = "expected error, warn, info, debug or trace";
+    let text = text.trim().to_ascii_lowercase();
+    let level = match text.as_str() {
+        "" | "info" => LevelFilter::INFO,
+        "panic" | "fatal" | "error" => LevelFilter::ERROR,
+        "warn" | "warning" => LevelFilter::WARN,
+        "debug" => LevelFilter::DEBUG,
+        "trace" => LevelFilter::TRACE,
+        // `Targets` would read a single word as a module.
+        list if list.contains('=') => return list.parse().map_err(|_| EXPECTED),
+        _ => return Err(EXPECTED),
+    };
+    // The details of other projects help only their authors.
+    Ok(Targets::new().with_default(level.min(LevelFilter::INFO)).with_target(OWN, level))
 }
 
 /// Starts logging, and making spans where they are exported. Called once, by a binary, which keeps the guard until it ends:
 /// dropping it writes the lines that wait.
 pub fn init(program: &Program, log: LogArgs, traces: Option<&Traces>) -> WorkerGuard {
-    let (lines, guard) = layer(log.log_format, io::stderr);
-    let levels = log.log_level.0.with_target(program.spans, LevelFilter::OFF);
+    let (lines, guard, dropped) = layer(log.log_format, io::stderr());
+    DROPPED_LINES.get_or_init(|| dropped);
+    let levels = log.log_level.with_target(program.spans, LevelFilter::OFF);
     // Each layer has its own filter: a span that no layer wants costs one comparison. A layer of `None` would want them all.
     let mut layers = vec![lines.with_filter(levels).boxed()];
     if let Some(traces) = traces {
@@ -86,6 +78,20 @@ pub fn init(program: &Program, log: LogArgs, traces: Option<&Traces>) -> WorkerG
     }
     tracing_subscriber::registry().with(layers).init();
     guard
+}
+
+/// Counts the lines that this process dropped.
+static DROPPED_LINES: OnceLock<ErrorCounter> = OnceLock::new();
+
+/// Logs how many lines were dropped since this process started, where that is not `reported`. Returns what is reported then: the line itself may be
+/// dropped.
+pub(crate) fn report_dropped(reported: usize) -> usize {
+    let count = || DROPPED_LINES.get().map_or(0, ErrorCounter::dropped_lines);
+    let dropped = count();
+    if dropped != reported {
+        tracing::warn!(dropped, "log lines were dropped: the log is not read fast enough");
+    }
+    if count() == dropped { dropped } else { reported }
 }
 
 /// A string from outside, fit for a log line: the log escapes it.
@@ -100,10 +106,6 @@ pub fn cut_message(text: &str) -> &str {
 
 /// The start of the text that takes at most `most` bytes in a line: either form of the log may escape a character.
 fn cut_to(text: &str, most: usize) -> &str {
-    // Nearly every name: no character of it is escaped.
-    if text.len() <= most && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.')) {
-        return text;
-    }
     let mut taken = 0;
     let end = text.char_indices().find_map(|(at, c)| {
         // JSON has six bytes for a control character, `char::escape_debug` up to ten for what else it escapes.
@@ -119,12 +121,12 @@ mod tests {
 
     #[test]
     fn levels_are_read_as_the_go_webhook_reads_them() {
-        let level = |text: &str| Levels::from_str(text).map(|levels| levels.0.to_string());
+        let level = |text: &str| levels(text).map(|levels| levels.to_string());
         assert_eq!(level(""), level("info"));
         assert_eq!(level("WARNING"), level("warn"));
         assert_eq!(level("fatal"), level("error"));
         assert_eq!(level("debug"), Ok("gmsa=debug,info".to_owned()));
-        assert_eq!(level("loud"), Err("expected error, warn, info, debug or trace".to_owned()));
+        assert_eq!(level("loud"), Err("expected error, warn, info, debug or trace"));
         assert_eq!(level("info,gmsa_edge::tls=debug"), Ok("gmsa_edge::tls=debug,info".to_owned()));
     }
 

@@ -3,13 +3,13 @@
 //! ```text
 //!  What is served:
 //!    files::Files: the pair in two files ────────────────────────┐
-//!    the Secret ► SecretContents ► Certificates ─────────────────┼► KeyPair ► Served ► handshakes
+//!    the Secret ► SecretContents ────────────────────────────────┼► KeyPair ► Served ► handshakes
 //!        └──◄── apply ◄── next_change ◄──┘                       │
 //!    issue::Ca, where nothing is kept ────────────────────────────┘
 //!
 //!  Who trusts it:
-//!    Certificates, or a file of CAs ► CaPolicy ► Publication ► BundleHistory ► CaBundle ► each webhook configuration
-//!                                                   └─ published_for ► whether a new CA may sign, and its pair be served
+//!    SecretContents, or a file of CAs ► CaPolicy ► Publication ► BundleHistory ► CaBundle ► each webhook configuration
+//!                                                     └─ published_for ► whether a new CA may sign, and its pair be served
 //! ```
 //!
 //! | file | its types, and what they decide |
@@ -44,7 +44,7 @@ mod summary;
 
 pub use ca_bundle::{CaBundle, CaPolicy, CertificatesError, MAX_BYTES, MAX_CERTIFICATES};
 use client_auth::ClientAuth;
-pub use key_pair::{KeyPair, KeyPairError};
+pub use key_pair::{KeyPair, KeyPairError, NO_NAMES};
 pub use publication::{ConfiguredWebhook, Publication, Published, WebhookConfiguration};
 pub use reload::Reload;
 pub use served::Served;

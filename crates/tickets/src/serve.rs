@@ -209,8 +209,7 @@ fn keep_certificate(
             foreign_grace: days(1),
             check_interval: Duration::from_secs(10),
         };
-        let clock = Arc::new(Moment::now);
-        let ready = move || ready.set();
+        let (clock, ready) = (Arc::new(Moment::now), move || ready.set());
         let managed = SelfManaged::new(Arc::clone(api), settings, served.clone(), clock, metrics.clone(), ready);
         tasks.spawn(async move { match managed.run().await {} });
     }

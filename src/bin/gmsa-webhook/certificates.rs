@@ -3,7 +3,6 @@
 use std::{
     fs::{self, Permissions},
     os::unix::fs::PermissionsExt as _,
-    path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -15,7 +14,12 @@ use gmsa_edge::{
     clock::Moment,
     metrics::EdgeMetrics,
     shutdown::Tasks,
-    tls::{Publication, Served, client_auth::ClientAuth, issue::Ca, self_managed::SelfManaged},
+    tls::{
+        Publication, Served,
+        client_auth::ClientAuth,
+        issue::Ca,
+        self_managed::{CA_CERT, SelfManaged},
+    },
 };
 use gmsa_webhook::{
     PROGRAM,
@@ -26,15 +30,9 @@ use tempfile::TempDir;
 /// The lifetime of a certificate that is created at start: longer than a standalone server runs.
 const SELF_SIGNED_LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
-/// A file with a certificate that verifies the serving certificate.
-pub struct Anchor {
-    pub path: PathBuf,
-    /// The folder of a file that was made at start. It is removed when this is dropped.
-    _folder: Option<TempDir>,
-}
-
 /// Serves a certificate from now on, or as soon as there is one. `ready` is set once a certificate is served; where the webhook manages its own,
-/// once every configuration trusts it.
+/// once every configuration trusts it. Returns the folder with the CA of a certificate that was made for this run, [`CA_CERT`]: it is removed when
+/// that is dropped.
 pub fn serve(
     config: &Config,
     api: Option<&Arc<ApiServer>>,
@@ -42,13 +40,13 @@ pub fn serve(
     metrics: &EdgeMetrics,
     ready: Condition,
     tasks: &mut Tasks,
-) -> anyhow::Result<Option<Anchor>> {
+) -> anyhow::Result<Option<TempDir>> {
     let now = SystemTime::now();
     let cluster = || api.cloned().context("webhook configurations are in a cluster, and this server has none");
     match &config.certificate {
         Certificate::Files { files, publish } => {
             let pair = files.load(now)?;
-            tracing::info!(certificate = %pair.summary(), "using the certificate in {}", files.cert.display());
+            tracing::info!(certificate = %pair.summary, "using the certificate in {}", files.cert.display());
             served.publish(pair);
             ready.set();
             let reload = files.clone().keep_served(served.clone(), config.typed.certificates.tls_reload_interval);
@@ -59,13 +57,12 @@ pub fn serve(
                 let following = publication.follow(file.clone(), CHECK_INTERVAL, Arc::new(Moment::now));
                 tasks.spawn(async move { match following.await {} });
             }
-            // curl accepts a leaf as its own CA.
-            Ok(Some(Anchor { path: files.cert.clone(), _folder: None }))
+            Ok(None)
         }
         Certificate::SelfManaged(settings) => {
             let (settings, metrics) = ((**settings).clone(), metrics.clone());
-            let ready = move || ready.set();
-            let managed = SelfManaged::new(cluster()?, settings, served.clone(), Arc::new(Moment::now), metrics, ready);
+            let (clock, ready) = (Arc::new(Moment::now), move || ready.set());
+            let managed = SelfManaged::new(cluster()?, settings, served.clone(), clock, metrics, ready);
             tasks.spawn(async move { match managed.run().await {} });
             Ok(None)
         }
@@ -82,21 +79,22 @@ pub fn serve(
             let private = Permissions::from_mode(0o700);
             let folder = tempfile::Builder::new().prefix("gmsa-webhook-").permissions(private).tempdir();
             let folder = folder.context("cannot create a folder for the CA's certificate")?;
-            let path = folder.path().join("ca.crt");
+            let path = folder.path().join(CA_CERT);
             fs::write(&path, ca.cert_pem()).with_context(|| format!("cannot write {}", path.display()))?;
             tracing::info!(ca = %path.display(), names = names.join(","), "made a certificate for this run");
             served.publish(pair);
             ready.set();
-            Ok(Some(Anchor { path, _folder: Some(folder) }))
+            Ok(Some(folder))
         }
     }
 }
 
 /// Verifies clients, where they are restricted.
 pub fn clients(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Option<Arc<ClientAuth>>> {
-    let Some((file, names)) = &config.clients else { return Ok(None) };
-    let clients = ClientAuth::load(file.clone(), names.clone())?;
-    let reload = Arc::clone(&clients).keep_loaded(config.typed.certificates.tls_reload_interval);
+    let flags = &config.typed.certificates;
+    let Some(file) = &flags.client_ca else { return Ok(None) };
+    let clients = ClientAuth::load(file.clone(), flags.client_name.clone())?;
+    let reload = Arc::clone(&clients).keep_loaded(flags.tls_reload_interval);
     tasks.spawn(async move { match reload.await {} });
     Ok(Some(clients))
 }

@@ -10,23 +10,26 @@ mod sources;
 use std::{process::ExitCode, sync::Arc, time::SystemTime};
 
 use anyhow::Context as _;
-use gmsa_cluster::{apiserver::ApiServer, large_memory::MemoryUser};
+use gmsa_cluster::{
+    apiserver::ApiServer,
+    large_memory::{LargeMemory, MemoryUser},
+};
 use gmsa_core::{admission::Enforcement, causes::chain};
 use gmsa_edge::{
     admin::{self, Readiness},
     limits::{OWN_FILES, within_files},
     own_token, report,
-    server::{Handshakes, Listener, runtime},
+    server::{Handshakes, Listener, Serving, runtime},
     shutdown::{Bound, Signals, Tasks},
-    tls::{self, Served},
+    tls::{self, Served, self_managed::CA_CERT},
 };
 use gmsa_webhook::{
     PROGRAM,
     command::{certs, crd, dry_run},
-    config::{Args, CertsCommand, Command, Config, ServeArgs, TestArgs},
-    limits::Limits,
+    config::{Args, CertsCommand, Command, Config, ServeArgs},
+    limits::{IDLE_TIMEOUT, Limits},
     metrics::Metrics,
-    server::{self, LOG_LIMITS, Reviewer},
+    server::{LOG_LIMITS, Reviewer, routes},
 };
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -42,10 +45,10 @@ fn main() -> ExitCode {
     let now = SystemTime::now();
     let ended = match Args::read(std::env::args_os()).unwrap_or_else(|error| error.exit()).command() {
         Command::Serve(args) => observed(*args),
-        Command::Test(args) => on_runtime(test(args)).and_then(printed),
-        Command::UpgradeCrd => on_runtime(upgrade_crd()).and_then(printed),
-        Command::Certs(CertsCommand::Inspect(args)) => on_runtime(certs::inspect(args, now)).and_then(printed),
-        Command::Certs(CertsCommand::Issue(args)) => certs::issue(&args, now).and_then(printed),
+        Command::Test(args) => printed(dry_run::run(args)),
+        Command::UpgradeCrd => printed(crd::upgrade()),
+        Command::Certs(CertsCommand::Inspect(args)) => printed(certs::inspect(args, now)),
+        Command::Certs(CertsCommand::Issue(args)) => printed(async { certs::issue(&args, now) }),
     };
     ended.unwrap_or_else(|error| {
         eprintln!("error: {}", chain(error.as_ref()));
@@ -53,13 +56,11 @@ fn main() -> ExitCode {
     })
 }
 
-fn printed((report, code): (String, ExitCode)) -> anyhow::Result<ExitCode> {
+/// Runs a command, and prints its report.
+fn printed(command: impl Future<Output = anyhow::Result<(String, ExitCode)>>) -> anyhow::Result<ExitCode> {
+    let (report, code) = runtime().context(NO_RUNTIME)?.block_on(command)?;
     report::print(&report).context("cannot write the report")?;
     Ok(code)
-}
-
-fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    runtime().context(NO_RUNTIME)?.block_on(work)
 }
 
 /// Serves with logs, and traces where a collector is named. An error before there is a log is returned.
@@ -70,16 +71,6 @@ fn observed(args: ServeArgs) -> anyhow::Result<ExitCode> {
     PROGRAM.run(log, collector, async |handshakes| serve(&config, handshakes).await).context(NO_RUNTIME)
 }
 
-async fn test(args: TestArgs) -> anyhow::Result<(String, ExitCode)> {
-    let api = ApiServer::from_environment().await.context("no cluster to test")?;
-    dry_run::run(&api, &args.namespace, args.enforcement).await
-}
-
-async fn upgrade_crd() -> anyhow::Result<(String, ExitCode)> {
-    let api = ApiServer::from_environment().await.context("no cluster to upgrade")?;
-    crd::upgrade(&api).await
-}
-
 async fn serve(config: &Config, handshake_threads: Handle) -> anyhow::Result<()> {
     for name in &config.without_effect {
         tracing::info!("{name} is accepted for compatibility and is no longer needed");
@@ -88,10 +79,10 @@ async fn serve(config: &Config, handshake_threads: Handle) -> anyhow::Result<()>
     let ending = CancellationToken::new();
     let mut readiness = Readiness::new(ending.clone());
     let mut tasks = Tasks::new();
-    let (metrics, registry) = Metrics::new();
+    let (edge, metrics, registry) = Metrics::new();
     metrics.running(PROGRAM.version, config.enforced());
 
-    let large_memory = config.limits.large_memory();
+    let large_memory = LargeMemory::new(config.limits.large_bytes);
     let answers = readiness.expect("credential specs cannot be looked up yet");
     let trusted = readiness.expect("no certificate to serve with yet, or none that the webhook configurations trust");
     let (api, [for_decisions, for_advice], fault) = if let Some(folder) = &config.typed.standalone {
@@ -106,11 +97,10 @@ async fn serve(config: &Config, handshake_threads: Handle) -> anyhow::Result<()>
         (Some(api), sources, fault)
     };
     let tickets = sources::tickets(config, api.clone(), &mut tasks);
-    let served = Served::new(metrics.edge.clone());
-    let anchor = certificates::serve(config, api.as_ref(), &served, &metrics.edge, trusted, &mut tasks)?;
+    let served = Served::new(edge.clone());
+    let made = certificates::serve(config, api.as_ref(), &served, &edge, trusted, &mut tasks)?;
     let clients = certificates::clients(config, &mut tasks)?;
     let tls = tls::server_config(&served, clients.clone()).context("cannot set up TLS")?;
-    let tls = Handshakes::new(tls, handshake_threads);
 
     let reviewer = Reviewer {
         for_decisions,
@@ -118,7 +108,7 @@ async fn serve(config: &Config, handshake_threads: Handle) -> anyhow::Result<()>
         random_hostname: config.typed.random_hostname,
         strict_credential_specs: config.typed.strict_credential_specs,
         enforcement: config.typed.enforcement,
-        warn_namespaces: Arc::new(config.warn_namespaces.clone()),
+        warn_namespaces: config.typed.warn_namespaces.clone().into(),
         tickets,
         metrics,
     };
@@ -126,15 +116,25 @@ async fn serve(config: &Config, handshake_threads: Handle) -> anyhow::Result<()>
     let ((connections, waiting), for_probes) =
         within_files(OWN_FILES, (config.limits.connections, config.limits.waiting));
     let limits = Limits { connections, waiting, ..config.limits };
-    let bound = server::bind(config.listen, tls, clients, (ending.clone(), fault), limits, large_memory, reviewer);
-    let (webhook, router) = bound.with_context(|| format!("cannot listen on {}", config.listen))?;
+    let serving = Serving {
+        tls: Some(Handshakes::new(tls, handshake_threads)),
+        clients,
+        metrics: Some(edge),
+        keeps_decided: true,
+        ending: ending.clone(),
+        fault,
+        ..Serving::new(limits.connections, limits.waiting, IDLE_TIMEOUT)
+    };
+    let webhook =
+        Listener::bind(config.listen, serving).with_context(|| format!("cannot listen on {}", config.listen))?;
     let probes = Listener::bind(config.admin_listen, admin::serving(for_probes))
         .with_context(|| format!("cannot listen on {} (--admin-listen)", config.admin_listen))?;
     tracing::info!(address = %webhook.address(), admin = %probes.address(), version = PROGRAM.version, "serving");
-    if let (Some(folder), Some(anchor)) = (&config.typed.standalone, &anchor) {
-        tracing::info!("try it: {}", curl::line(folder, webhook.address(), &served, &anchor.path));
+    if let (Some(folder), Some(made)) = (&config.typed.standalone, &made) {
+        tracing::info!("try it: {}", curl::line(folder, webhook.address(), &made.path().join(CA_CERT)));
     }
 
+    let router = routes::router(reviewer, &limits, large_memory);
     let (main, admin) = ((webhook, router), (probes, admin::router(readiness, registry)));
     let (delay, drain) = (config.shutdown_delay, config.typed.drain_timeout);
     let bound = Bound { program: PROGRAM, main, admin, tasks, signals, ending, delay, drain, log_limits: LOG_LIMITS };
@@ -147,10 +147,9 @@ fn warn_where_not_enforced(config: &Config) {
         tracing::warn!(
             "denials are not enforced: pods that would be denied are admitted with a warning (--enforcement)"
         );
-    } else if !config.warn_namespaces.is_empty() {
-        let namespaces = config.warn_namespaces.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    } else if !config.typed.warn_namespaces.is_empty() {
         tracing::warn!(
-            namespaces,
+            namespaces = config.typed.warn_namespaces.join(", "),
             "denials are not enforced in these namespaces: pods that would be denied are admitted with a warning (--warn-namespaces)"
         );
     }

@@ -3,15 +3,15 @@
 //! Invariants: the result never contains key material. A certificate is accepted here exactly where the verifier of
 //! API servers (Go's) accepts it: also where the bundle holds the certificate itself.
 
-use std::{fmt, time::SystemTime};
-
-use gmsa_core::diagnostic::{
-    Check, Diagnostic, Severity,
-    rules::{self, Rule},
+use std::{
+    fmt::{Display, Write as _},
+    time::SystemTime,
 };
+
+use gmsa_core::diagnostic::rules::{self, Rule};
 use gmsa_edge::{
     object::ObjectName,
-    tls::{CaBundle, KeyPair, KeyPairError, Summary, Timestamp, WebhookConfiguration, crypto_provider},
+    tls::{CaBundle, KeyPair, NO_NAMES, Summary, Timestamp, WebhookConfiguration, crypto_provider},
 };
 use rustls::{
     client::{verify_server_cert_signed_by_trust_anchor, verify_server_name},
@@ -22,8 +22,6 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// A certificate with less than this part of its lifetime left expires soon.
 const EXPIRES_SOON: u32 = 5;
-/// The subject of every check.
-const ABOUT: &str = "certificate";
 
 /// The input of an inspection. The private key is never printed.
 #[derive(Clone, Default)]
@@ -38,107 +36,100 @@ pub struct Input {
     pub configurations: Vec<(ObjectName, Option<WebhookConfiguration>)>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The report: a line for each certificate of the chain, then one for each check.
+#[derive(Debug)]
 pub struct Inspection {
-    /// The certificates of the chain.
-    pub chain: Vec<Summary>,
-    pub checks: Vec<Check>,
+    pub report: String,
+    /// Whether there is neither a failure nor a warning.
+    pub passed: bool,
 }
 
-impl fmt::Display for Inspection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, certificate) in self.chain.iter().enumerate() {
-            writeln!(f, "certificate {}: {certificate}", number + 1)?;
-        }
-        for Check { result, .. } in &self.checks {
-            match result {
-                Ok(text) => writeln!(f, "ok    {text}")?,
-                Err(found) => {
-                    let word = if found.severity < Severity::Error { "warn" } else { "FAIL" };
-                    writeln!(f, "{word}  {} ({})", found.message, found.rule.id)?;
-                }
+impl Inspection {
+    fn pass(&mut self, text: impl Display) {
+        _ = writeln!(self.report, "ok    {text}");
+    }
+
+    fn fail(&mut self, rule: &Rule, message: impl Display) {
+        self.found("FAIL", rule, message);
+    }
+
+    fn trust(&mut self, clients: &str, suffix: &str, verified: Result<(), String>) {
+        match verified {
+            Ok(()) => self.pass(format!("{clients} accepts the certificate{suffix}")),
+            Err(reason) => {
+                let message = format!("{clients} does not accept the certificate{suffix}: {reason}");
+                self.fail(&rules::CERTIFICATE_NOT_TRUSTED, message);
             }
         }
-        Ok(())
     }
-}
 
-fn pass(text: impl Into<String>) -> Check {
-    Check::pass(ABOUT, text)
-}
-
-fn found(rule: &'static Rule, message: impl Into<String>) -> Check {
-    Check::found(ABOUT, Diagnostic::new(rule, message))
+    fn found(&mut self, word: &str, rule: &Rule, message: impl Display) {
+        self.passed = false;
+        _ = writeln!(self.report, "{word}  {message} ({})", rule.id);
+    }
 }
 
 /// Checks the input at `now`.
 #[must_use]
 pub fn inspect(input: &Input, now: SystemTime) -> Inspection {
-    let mut inspection = Inspection::default();
-    let Inspection { chain, checks } = &mut inspection;
+    let mut found = Inspection { report: String::new(), passed: true };
     let ders: Vec<_> = CertificateDer::pem_slice_iter(&input.cert).flatten().collect();
-    for der in &ders {
-        match X509Certificate::from_der(der) {
-            Ok((_, cert)) => chain.push(Summary::of(&cert)),
-            Err(_) => checks
-                .push(found(&rules::CERTIFICATE_UNUSABLE, "a certificate of the chain is not an X.509 certificate")),
-        }
+    let parsed = ders.iter().map(|der| X509Certificate::from_der(der).map(|(_, cert)| Summary::of(&cert)));
+    let (chain, wrong): (Vec<_>, Vec<_>) = parsed.partition(Result::is_ok);
+    let chain: Vec<Summary> = chain.into_iter().flatten().collect();
+    for (number, certificate) in chain.iter().enumerate() {
+        _ = writeln!(found.report, "certificate {}: {certificate}", number + 1);
+    }
+    for _ in wrong {
+        found.fail(&rules::CERTIFICATE_UNUSABLE, "a certificate of the chain is not an X.509 certificate");
     }
     let (Some((leaf, intermediates)), Some(summary)) = (ders.split_first(), chain.first()) else {
-        checks.push(found(&rules::CERTIFICATE_UNUSABLE, "there is no serving certificate"));
-        return inspection;
+        found.fail(&rules::CERTIFICATE_UNUSABLE, "there is no serving certificate");
+        return found;
     };
-    checks.push(check_dates(summary, now));
+    check_dates(&mut found, summary, now);
     if summary.names.is_empty() {
-        checks.push(found(&rules::CERTIFICATE_UNUSABLE, KeyPairError::NoNames.to_string()));
+        found.fail(&rules::CERTIFICATE_UNUSABLE, NO_NAMES);
     }
-    if let Some(key) = &input.key {
-        checks.push(match KeyPair::at_any_time(&input.cert, key) {
-            Ok(_) => pass("the private key is the key of the certificate"),
-            Err(error) => found(&rules::PRIVATE_KEY, error.to_string()),
-        });
+    match input.key.as_ref().map(|key| KeyPair::at_any_time(&input.cert, key)) {
+        Some(Ok(_)) => found.pass("the private key is the key of the certificate"),
+        Some(Err(error)) => found.fail(&rules::PRIVATE_KEY, error),
+        None => {}
     }
-    let check_trust = |clients: &str, bundle: &CaBundle, host: Option<&str>, suffix: &str| {
-        let Err(reason) = verify(leaf, intermediates, now, bundle, host) else {
-            return pass(format!("{clients} accepts the certificate{suffix}"));
-        };
-        let message = format!("{clients} does not accept the certificate{suffix}: {reason}");
-        found(&rules::CERTIFICATE_NOT_TRUSTED, message)
-    };
+    let trusts = |bundle: &CaBundle, host: Option<&str>| verify(leaf, intermediates, now, bundle, host);
     if let Some(ca) = &input.ca {
-        checks.push(check_trust("the certificate authority", &CaBundle::salvage(ca), None, ""));
+        found.trust("the certificate authority", "", trusts(&CaBundle::salvage(ca), None));
     }
     for (configuration, existing) in &input.configurations {
         let Some(existing) = existing else {
-            checks.push(found(&rules::WEBHOOK_MISSING, format!("{configuration} does not exist")));
+            found.fail(&rules::WEBHOOK_MISSING, format!("{configuration} does not exist"));
             continue;
         };
         for webhook in existing.webhooks() {
-            let (clients, host) = (format!("{configuration}, webhook {},", webhook.name), webhook.host());
+            let host = webhook.host();
             let suffix = format!(" for {}", host.as_deref().unwrap_or("an unknown host"));
-            checks.push(check_trust(&clients, &webhook.bundle(), host.as_deref(), &suffix));
+            let clients = format!("{configuration}, webhook {},", webhook.name);
+            found.trust(&clients, &suffix, trusts(&webhook.bundle(), host.as_deref()));
         }
     }
-    inspection
+    found
 }
 
-fn check_dates(leaf: &Summary, now: SystemTime) -> Check {
+fn check_dates(found: &mut Inspection, leaf: &Summary, now: SystemTime) {
     let (from, to) = (leaf.not_before, leaf.not_after);
     let lifetime = to.duration_since(from).unwrap_or_default();
     let left = to.duration_since(now).unwrap_or_default();
-    if left.is_zero() {
-        return found(&rules::CERTIFICATE_EXPIRY, format!("the certificate expired at {}", Timestamp(to)));
-    }
-    if from > now {
-        let message = format!("the certificate is not valid before {}", Timestamp(from));
-        return found(&rules::CERTIFICATE_UNUSABLE, message);
-    }
     let text = format!("the certificate expires at {} ({} d left)", Timestamp(to), left.as_secs() / (24 * 3600));
-    if left < lifetime / EXPIRES_SOON {
-        let soon = Diagnostic::new(&rules::CERTIFICATE_EXPIRY, text).with_severity(Severity::Warning);
-        return Check::found(ABOUT, soon);
+    if left.is_zero() {
+        found.fail(&rules::CERTIFICATE_EXPIRY, format!("the certificate expired at {}", Timestamp(to)));
+    } else if from > now {
+        let message = format!("the certificate is not valid before {}", Timestamp(from));
+        found.fail(&rules::CERTIFICATE_UNUSABLE, message);
+    } else if left < lifetime / EXPIRES_SOON {
+        found.found("warn", &rules::CERTIFICATE_EXPIRY, text);
+    } else {
+        found.pass(text);
     }
-    pass(text)
 }
 
 /// Whether a client that trusts `bundle` and expects `host` accepts the chain at `now`.

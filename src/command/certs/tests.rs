@@ -39,12 +39,8 @@ fn an_authority_that_cannot_be_used_is_not_replaced() {
 #[test]
 fn a_name_that_cannot_be_certified_is_refused() {
     let root = TempDir::new().unwrap();
-    for (names, reason) in [
-        (vec![], "a serving certificate needs a name"),
-        (vec!["ä"], "a name for the certificate is neither a DNS name nor an IP address"),
-    ] {
-        let name = names.into_iter().map(str::to_owned).collect();
-        let error = issue(&IssueArgs { name, ..args(root.path()) }, SystemTime::now()).unwrap_err();
-        assert_eq!(error.chain().nth(1).unwrap().to_string(), reason);
-    }
+    let args = IssueArgs { name: vec!["ä".to_owned()], ..args(root.path()) };
+    let error = issue(&args, SystemTime::now()).unwrap_err();
+    let reason = "a name for the certificate is neither a DNS name nor an IP address";
+    assert_eq!(error.chain().nth(1).unwrap().to_string(), reason);
 }

@@ -66,7 +66,7 @@ async fn validated(carried: &str, live: SpecFact, enforcement: Enforcement) -> (
         enforcement,
         warn_namespaces: Arc::default(),
         tickets: watch::channel(TicketSettings::Off).1,
-        metrics: Metrics::new().0,
+        metrics: Metrics::new().1,
     };
     let container = |spec: &str| {
         let options = json!({"gmsaCredentialSpecName": spec, "gmsaCredentialSpec": carried});
@@ -75,8 +75,8 @@ async fn validated(carried: &str, live: SpecFact, enforcement: Enforcement) -> (
     let pod = json!({"spec": {"containers": [container("a"), container("b")]}});
     let review = Arc::new(Review::of_pod("shop", &pod).unwrap());
     let started = Instant::now();
-    let time = ReviewTime { started, deadline: started + Duration::from_secs(60) };
-    let answer = reviewer.decide(Webhook::Validate, &review, &Thread::Serving, time).await.unwrap();
+    let deadline = started + Duration::from_secs(60);
+    let answer = reviewer.decide(Webhook::Validate, &review, &Thread::Serving, started, deadline).await.unwrap();
     let answer: Value = serde_json::from_slice(&answer).unwrap();
     let asked = behind.asked.lock().unwrap().clone();
     (answer["response"]["auditAnnotations"]["validate-decision"].as_str().unwrap().to_owned(), asked)
@@ -150,8 +150,7 @@ impl Write for Written {
 /// What is written while `events` runs.
 fn written(format: LogFormat, events: impl FnOnce()) -> String {
     let log = Written::default();
-    let opened = log.clone();
-    let (layer, guard) = telemetry::layer(format, move || opened.clone());
+    let (layer, guard, _) = telemetry::layer(format, log.clone());
     dispatcher::with_default(&Dispatch::from(registry().with(layer)), events);
     drop(guard);
     String::from_utf8(mem::take(&mut log.0.lock().unwrap())).unwrap()

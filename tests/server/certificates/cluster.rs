@@ -85,12 +85,12 @@ impl Cluster {
     /// The same with a clock of its own.
     pub fn replica_at(&self, clock: Clock, settings: &SelfManagedSettings) -> Replica {
         let api = Arc::new(ApiServer::new(self.api.config()).unwrap());
-        let (metrics, registry) = Metrics::new();
-        let served = Served::new(metrics.edge.clone());
+        let (metrics, _, registry) = Metrics::new();
+        let served = Served::new(metrics.clone());
         let ready = Arc::new(SetOnce::new());
         let set = Arc::clone(&ready);
         let on_ready = move || _ = set.set(());
-        let managed = SelfManaged::new(api, settings.clone(), served.clone(), clock, metrics.edge, on_ready);
+        let managed = SelfManaged::new(api, settings.clone(), served.clone(), clock, metrics, on_ready);
         let webhook = webhook(&served);
         let mut owner = JoinSet::new();
         owner.spawn(async move { managed.run().await });
@@ -199,7 +199,7 @@ pub fn settings() -> SelfManagedSettings {
             .to_vec(),
         issuance: IssuancePolicy {
             program: PROGRAM,
-            names: ServiceNames::of("gmsa-webhook", "gmsa").0,
+            names: ServiceNames::parse("gmsa-webhook.gmsa").unwrap().0,
             ca_lifetime: 30 * DAY,
             leaf_lifetime: 25 * DAY,
             renewal_point: 66,

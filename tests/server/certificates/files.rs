@@ -80,8 +80,8 @@ struct Kept {
 
 impl Kept {
     fn start(folder: &Path, interval: Duration) -> Self {
-        let (metrics, registry) = Metrics::new();
-        let served = Served::new(metrics.edge);
+        let (metrics, _, registry) = Metrics::new();
+        let served = Served::new(metrics);
         let files = Files { cert: folder.join("tls.crt"), key: folder.join("tls.key") };
         let mut keeper = JoinSet::new();
         keeper.spawn(files.keep_served(served.clone(), interval));
@@ -102,7 +102,7 @@ impl Kept {
 }
 
 fn serial(pair: &Issued) -> String {
-    key_pair(pair).summary().serial.clone()
+    key_pair(pair).summary.serial
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -233,7 +233,7 @@ fn every_kind_of_key_can_be_served() {
     let seen = pairs.map(|path| {
         let pem = fs::read(&path).unwrap();
         let pair = KeyPair::from_pem(&pem, &pem, now).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        assert_eq!(pair.summary().names, [NAME, "10.0.0.1"], "{}", path.display());
+        assert_eq!(pair.summary.names, [NAME, "10.0.0.1"], "{}", path.display());
     });
     assert_eq!(seen.count(), 7);
 }

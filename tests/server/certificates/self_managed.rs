@@ -324,8 +324,8 @@ async fn a_mounted_authority_is_published_in_the_same_way() {
     let [first, second] = [authority(), authority()].map(|ca: Ca| ca.cert_pem().to_owned());
     fs::write(&file, &first).unwrap();
     let api = Arc::new(ApiServer::new(cluster.api.config()).unwrap());
-    let (metrics, _) = Metrics::new();
-    let publication = Publication::new(api, PROGRAM, settings().configurations, 10 * DAY, metrics.edge);
+    let (metrics, ..) = Metrics::new();
+    let publication = Publication::new(api, PROGRAM, settings().configurations, 10 * DAY, metrics);
     tokio::spawn(publication.follow(file.clone(), Duration::from_millis(50), cluster.clock()));
     cluster.until_trusted(&certificates(&first)).await;
     // What was published before stays.

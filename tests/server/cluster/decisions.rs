@@ -1,7 +1,7 @@
 //! Decisions: how many questions to the API server each review costs; and a trial in some namespaces, where every denial is a warning
 //! and everywhere else a denial.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use gmsa_core::admission::Webhook;
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ async fn what_memory_knows_and_what_needs_no_answer_costs_nothing() {
 /// A replica with a trial in the namespace `mall`.
 async fn trial() -> Setup {
     let mut replica = Setup::replica().await;
-    replica.reviewer.warn_namespaces = Arc::new(BTreeSet::from(["mall".to_owned()]));
+    replica.reviewer.warn_namespaces = Arc::new(["mall".to_owned()]);
     replica
 }
 

@@ -12,7 +12,7 @@ use gmsa_core::{
     admission::{Review, Source, SpecFact, UseFact, Webhook},
     credspec,
 };
-use gmsa_webhook::server::{ReviewTime, thread::Thread};
+use gmsa_webhook::server::thread::Thread;
 use http::Request;
 use serde_json::{Value, json};
 use tokio::{
@@ -145,8 +145,8 @@ fn flood(replica: &Setup, webhook: Webhook, contents: Option<&'static str>) -> J
             let review = Arc::new(Review::parse(body.as_bytes(), webhook).unwrap());
             // None of them gives up on its own.
             let started = Instant::now();
-            let time = ReviewTime { started, deadline: started + Duration::from_secs(3600) };
-            reviewer.decide(webhook, &review, &Thread::Serving, time).await;
+            let deadline = started + Duration::from_secs(3600);
+            reviewer.decide(webhook, &review, &Thread::Serving, started, deadline).await;
         }
     });
     flood.collect()

@@ -69,7 +69,7 @@ async fn serve() {
 async fn measure(address: &str) -> usize {
     let mut config = kube::Config::new(address.parse().unwrap());
     config.root_cert = Some(Vec::new());
-    let (cache, watch) = Cache::new(Arc::new(ApiServer::new(config).unwrap()), Metrics::new().0, BUDGET, || ());
+    let (cache, watch) = Cache::new(Arc::new(ApiServer::new(config).unwrap()), Metrics::new().1, BUDGET, || ());
     let mut owner = JoinSet::new();
     owner.spawn(watch);
     until("memory knows the last change", async || {

@@ -11,7 +11,7 @@ use gmsa_edge::{authorization_cache::AuthorizationCache, metrics};
 use gmsa_webhook::{
     cache::Cache,
     metrics::Metrics,
-    server::{LookUpSources, ReviewTime, Reviewer, thread::Thread},
+    server::{LookUpSources, Reviewer, thread::Thread},
 };
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ impl Setup {
         for name in names {
             api.apply(spec(name, "first"));
         }
-        let (metrics, registry) = Metrics::new();
+        let (_, metrics, registry) = Metrics::new();
         let server = connect(&api);
         let ready = Arc::new(SetOnce::new());
         let is_ready = Arc::clone(&ready);
@@ -241,8 +241,7 @@ pub async fn decide(reviewer: &Reviewer, webhook: Webhook, review: &Value) -> Va
     let body = review.to_string();
     let review = Arc::new(Review::parse(body.as_bytes(), webhook).unwrap());
     let started = Instant::now();
-    let time = ReviewTime { started, deadline: started + SOON };
-    let answer = reviewer.decide(webhook, &review, &Thread::Serving, time).await.unwrap();
+    let answer = reviewer.decide(webhook, &review, &Thread::Serving, started, started + SOON).await.unwrap();
     serde_json::from_slice::<Value>(&answer).unwrap()["response"].take()
 }
 

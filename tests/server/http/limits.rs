@@ -199,7 +199,7 @@ async fn reviews_that_wait_for_the_api_server_leave_turns_and_memory_to_others()
 fn admin_port() -> SocketAddr {
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), admin::serving(1000)).unwrap();
     let address = listener.address();
-    let router = admin::router(Readiness::new(CancellationToken::new()), Metrics::new().1);
+    let router = admin::router(Readiness::new(CancellationToken::new()), Metrics::new().2);
     tokio::spawn(listener.serve(router, CancellationToken::new(), Duration::ZERO));
     address
 }

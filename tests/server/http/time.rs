@@ -118,30 +118,26 @@ async fn a_drain_answers_what_is_in_flight_and_closes_what_rests() {
 
 #[tokio::test]
 async fn before_the_end_every_answer_closes_its_connection_and_new_ones_are_served() {
-    let server = limited(Limits::of_memory(DEFAULT_MEMORY));
-    let mut kept = server.connect().await;
-    assert!(allows(&mut kept).await);
-    server.ending.cancel();
-    let mut new = server.connect().await;
-    for connection in [&mut kept, &mut new] {
-        let answer = answers_to(connection, plain_review()).await;
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("connection: close\r\n"), "{answer}");
-    }
-    assert!(!server.task.is_finished());
-}
-
-#[tokio::test]
-async fn while_a_replica_has_a_fault_of_its_own_every_answer_closes_its_connection() {
     let setup = Setup::examples();
     let fault = Arc::clone(&setup.fault);
     let server = setup.start();
-    let mut kept = server.connect().await;
-    assert!(allows(&mut kept).await);
+    let ends = async |connection: &mut _| {
+        let answer = answers_to(connection, plain_review()).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("connection: close\r\n"), "{answer}");
+    };
+    let [mut first, mut second] = [server.connect().await, server.connect().await];
+    assert!(allows(&mut first).await && allows(&mut second).await);
+    // The same while the replica has a fault of its own.
     fault.store(true, Ordering::Release);
-    let answer = answers_to(&mut kept, plain_review()).await;
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("connection: close\r\n"), "{answer}");
+    ends(&mut first).await;
     fault.store(false, Ordering::Release);
-    assert!(allows(&mut server.connect().await).await);
+    assert!(allows(&mut second).await);
+    server.ending.cancel();
+    let mut new = server.connect().await;
+    for connection in [&mut second, &mut new] {
+        ends(connection).await;
+    }
+    assert!(!server.task.is_finished());
 }
 
 #[tokio::test]

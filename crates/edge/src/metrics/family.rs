@@ -30,7 +30,7 @@ macro_rules! metrics {
         $(#[$about])*
         #[derive(Clone, Debug)]
         $visibility struct $metrics {
-            $($field: $type,)+
+            $(#[doc = $help] pub $field: $type,)+
         }
 
         impl $metrics {
@@ -58,18 +58,26 @@ macro_rules! metrics {
 #[macro_export]
 macro_rules! labels {
     ($($name:ident { $($label:ident: $type:ty = $values:expr),+ } $(=> $is_there:path)?)+) => {$(
-        #[derive(Clone, Debug, PartialEq, Eq, Hash, ::prometheus_client::encoding::EncodeLabelSet)]
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, ::prometheus_client::encoding::EncodeLabelSet)]
         pub struct $name {
             $(pub $label: $type,)+
         }
 
         impl $crate::metrics::FamilyLabels for $name {
             fn every_combination() -> Vec<Self> {
-                $(let $label: Vec<$type> = $values.to_vec();)+
-                let combinations = 0..[$($label.len()),+].into_iter().product();
-                let values =
-                    |mut at: usize| Some(Self { $($label: $label.get($crate::metrics::digit(&mut at, $label.len()))?.clone()),+ });
-                combinations.filter_map(values).collect()
+                let mut all = vec![Self::default()];
+                $({
+                    let values: Vec<$type> = $values.to_vec();
+                    let with = |value: &$type| {
+                        let mut each = all.clone();
+                        for labels in &mut each {
+                            labels.$label = value.clone();
+                        }
+                        each
+                    };
+                    all = values.iter().flat_map(with).collect();
+                })+
+                all
             }
 
             fn is_there_from_the_start(&self) -> bool {
@@ -91,13 +99,6 @@ pub trait FamilyLabels: Sized {
 /// No series of these labels is there from the start.
 pub fn absent<L>(_: &L) -> bool {
     false
-}
-
-/// Takes the last digit, to this base, off a number.
-pub fn digit(number: &mut usize, base: usize) -> usize {
-    let digit = *number % base;
-    *number /= base;
-    digit
 }
 
 /// A metric that can create its series before their first value.

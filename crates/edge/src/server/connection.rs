@@ -52,7 +52,7 @@ use super::{
 };
 use crate::{
     limits::{HANDSHAKE_TIMEOUT, MAX_HEAD, RECEIVE_BUFFER, WAIT_TIMEOUT},
-    metrics::{EdgeMetrics, Unserved},
+    metrics::{Counted, EdgeMetrics, Unserved, UnservedLabel},
     telemetry::{LogLimit, cut},
     tls::client_auth::ClientAuth,
 };
@@ -107,7 +107,7 @@ impl HttpsService {
     /// answered first.
     pub async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, graceful: Watcher) {
         let metrics = self.serving.metrics.as_ref();
-        let waiting = metrics.map(EdgeMetrics::connection_waiting);
+        let waiting = metrics.map(|metrics| Counted::new(&metrics.connections_waiting));
         let mut first = [0];
         let placed = async {
             let deadline = Instant::now() + WAIT_TIMEOUT;
@@ -119,7 +119,7 @@ impl HttpsService {
             Some(Ok(place)) => place,
             Some(Err(unserved)) => {
                 if let Some(metrics) = metrics {
-                    metrics.connection_unserved(unserved);
+                    metrics.connections_unserved.get_or_create(&UnservedLabel { reason: unserved.as_str() }).inc();
                     if unserved == Unserved::NoPlace && DROPPED.admit() {
                         tracing::warn!(%peer, "connection dropped: too many others were served or waited");
                     }
@@ -149,7 +149,7 @@ impl HttpsService {
     /// Serves a connection that has a place: TLS, then HTTP.
     async fn serve_at(&self, place: &Arc<Place>, stream: TcpStream, peer: SocketAddr, graceful: Watcher) {
         let Serving { tls, clients, metrics, idle, keeps_decided, ending, fault, .. } = &self.serving;
-        let _counted = metrics.as_ref().map(EdgeMetrics::connection);
+        let _counted = metrics.as_ref().map(|metrics| Counted::new(&metrics.connections));
         // The buffer was minimal while the connection waited. Where this fails, reading is slower.
         let _ = SockRef::from(&stream).set_recv_buffer_size(RECEIVE_BUFFER);
         let (stream, certificates) = if let Some(tls) = tls {
@@ -161,7 +161,7 @@ impl HttpsService {
                 Ok(stream) => stream,
                 Err(error) => {
                     if let Some(metrics) = metrics {
-                        metrics.handshake_failed();
+                        metrics.handshake_failures.inc();
                         if FAILED_HANDSHAKES.admit() {
                             tracing::info!(%peer, cause = cut(&causes::own(&error)), "TLS handshake failed");
                         }

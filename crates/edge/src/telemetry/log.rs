@@ -6,26 +6,19 @@
 //! a second if nothing reads them.
 
 use std::{
-    fmt::{self, Write as _},
+    fmt,
     io::{self, BufWriter, Write},
-    mem,
-    sync::{Arc, OnceLock},
     thread,
     time::Duration,
 };
 
 use serde_json::{Value, json};
-use tracing::{Subscriber, field::Field, level_filters::LevelFilter, subscriber};
+use tracing::{Subscriber, field::Field};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{
     Layer,
     field::MakeExt as _,
-    fmt::{
-        MakeWriter,
-        format::{Writer, debug_fn},
-    },
-    layer::SubscriberExt as _,
-    registry,
+    fmt::format::{Writer, debug_fn},
     registry::LookupSpan,
 };
 
@@ -40,20 +33,23 @@ pub const LONGEST: usize = 4096;
 /// How long lines are collected after a write. Many lines are one write, which matters when every pod is a line.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A layer that writes events to what `open` gives, by a thread of its own.
-pub fn layer<S, W, F>(format: LogFormat, open: F) -> (Box<dyn Layer<S> + Send + Sync>, WorkerGuard)
+/// A layer that writes events to `out`, by a thread of its own; and how many lines were dropped so far.
+pub fn layer<S, W>(format: LogFormat, out: W) -> (Box<dyn Layer<S> + Send + Sync>, WorkerGuard, ErrorCounter)
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     W: Write + Send + 'static,
-    F: Fn() -> W + Clone + Send + Sync + 'static,
 {
-    let dropped = Arc::new(OnceLock::new());
-    let buffer = BufWriter::new(open());
-    let out = Out { buffer, open, format, dropped: Arc::clone(&dropped), reported: 0, since_report: 0 };
-    let (lines, guard) =
+    let out = Out(BufWriter::new(out));
+    let (waiting, guard) =
         NonBlockingBuilder::default().lossy(true).buffered_lines_limit(LINES).thread_name("log").finish(out);
-    dropped.get_or_init(|| lines.error_counter());
-    (formatter(format, LogWriter { format, waiting: lines }), guard)
+    let dropped = waiting.error_counter();
+    let writer = LogWriter { format, waiting };
+    let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(move || writer.clone());
+    let layer = match format {
+        LogFormat::Text => layer.fmt_fields(debug_fn(write_field).delimited(" ")).boxed(),
+        LogFormat::Json => layer.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
+    };
+    (layer, guard, dropped)
 }
 
 /// The lines that wait for the thread. None is longer than [`LONGEST`].
@@ -61,14 +57,6 @@ where
 struct LogWriter {
     format: LogFormat,
     waiting: NonBlocking,
-}
-
-impl MakeWriter<'_> for LogWriter {
-    type Writer = Self;
-
-    fn make_writer(&self) -> Self {
-        self.clone()
-    }
 }
 
 impl Write for LogWriter {
@@ -99,91 +87,30 @@ impl Write for LogWriter {
     }
 }
 
-fn formatter<S, W>(format: LogFormat, out: W) -> Box<dyn Layer<S> + Send + Sync>
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
-{
-    let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(out);
-    match format {
-        LogFormat::Text => layer.fmt_fields(debug_fn(write_field).delimited(" ")).boxed(),
-        LogFormat::Json => layer.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
-    }
-}
-
 /// The output of the thread, which flushes it when no line waits.
-struct Out<W: Write, F> {
-    buffer: BufWriter<W>,
-    /// Opens the log's file, as [`io::stderr`] does.
-    open: F,
-    format: LogFormat,
-    /// How many lines were dropped so far. It is set once there is a thread.
-    dropped: Arc<OnceLock<ErrorCounter>>,
-    reported: usize,
-    /// The lines that were written since the last report.
-    since_report: usize,
-}
+struct Out<W: Write>(BufWriter<W>);
 
-impl<W: Write + 'static, F: Fn() -> W + Clone + Send + Sync + 'static> Out<W, F> {
-    /// Writes how many lines were dropped, past the queue of lines: the queue may be full.
-    fn report(&mut self) -> io::Result<()> {
-        self.since_report = 0;
-        let dropped = self.dropped.get().map_or(0, ErrorCounter::dropped_lines);
-        let new = dropped - mem::replace(&mut self.reported, dropped);
-        if new > 0 {
-            self.buffer.flush()?;
-            let direct = formatter(self.format, self.open.clone()).with_filter(LevelFilter::WARN);
-            subscriber::with_default(registry().with(direct), || {
-                tracing::warn!(dropped = new, "log lines were dropped: the log is not read fast enough");
-            });
-        }
-        Ok(())
-    }
-}
-
-impl<W: Write + 'static, F: Fn() -> W + Clone + Send + Sync + 'static> Write for Out<W, F> {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.buffer.write_all(line)?;
-        self.since_report += 1;
-        if self.since_report == LINES {
-            self.report()?;
-        }
-        Ok(line.len())
+impl<W: Write> Write for Out<W> {
+    fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        self.0.write(lines)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.buffer.flush()?;
-        self.report()?;
+        self.0.flush()?;
         thread::sleep(PAUSE);
         Ok(())
     }
 }
 
-/// Writes a field as `name=value`, and the message without its name. tracing-subscriber escapes what colours a terminal, but not
-/// the end of a line.
+/// Writes a field as `name=value`, and the message without its name, with control characters escaped. tracing-subscriber escapes what colours
+/// a terminal, but not the end of a line.
 fn write_field(out: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
-    match field.name() {
-        "message" => write!(Escaped(out), "{value:?}"),
-        name => write!(Escaped(out), "{name}={value:?}"),
-    }
-}
-
-/// Writes a string with its control characters escaped.
-struct Escaped<'o, 'w>(&'o mut Writer<'w>);
-
-impl fmt::Write for Escaped<'_, '_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        // Nearly every text: looked through byte by byte, which is fast.
-        if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
-            return self.0.write_str(text);
-        }
-        for piece in text.split_inclusive(char::is_control) {
-            let plain = piece.trim_end_matches(char::is_control);
-            self.0.write_str(plain)?;
-            write!(self.0, "{}", piece.get(plain.len()..).unwrap_or_default().escape_default())?;
-        }
-        Ok(())
-    }
+    let text = match field.name() {
+        "message" => format!("{value:?}"),
+        name => format!("{name}={value:?}"),
+    };
+    text.chars()
+        .try_for_each(|c| if c.is_control() { write!(out, "{}", c.escape_default()) } else { out.write_char(c) })
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ impl LogOnce {
     }
 
     /// Logs an error by `log`, unless it equals the last logged one. Returns whether it differs.
-    pub fn fail(&mut self, error: &impl Error, log: impl FnOnce(&str)) -> bool {
+    pub fn fail(&mut self, error: &dyn Error, log: impl FnOnce(&str)) -> bool {
         let reason = chain(error);
         let is_new = self.reason() != Some(&reason);
         if is_new {

@@ -1,17 +1,9 @@
 //! Traces: one span per request, sent to an OpenTelemetry collector as protobuf over HTTP.
 //!
 //! Invariants: without an endpoint nothing is created and every span's callsite is off; a collector that is down or
-//! slow costs spans and one log line a minute, never a request.
+//! slow costs spans and one log line while that lasts, never a request.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    future::Future,
-    pin::Pin,
-    str::FromStr,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, future::Future, pin::Pin, str::FromStr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, Uri};
@@ -27,7 +19,7 @@ use opentelemetry::{
     trace::{Status, TracerProvider as _},
 };
 use opentelemetry_http::{HttpClient, HttpError};
-use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
+use opentelemetry_otlp::{SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::{
     Resource,
     propagation::TraceContextPropagator,
@@ -40,6 +32,7 @@ use tokio::{runtime::Handle, time::timeout};
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
+use super::LogOnce;
 use crate::{Program, tls::crypto_provider};
 
 /// The header that names the caller's span.
@@ -50,40 +43,28 @@ const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// The largest answer of a collector that is read, in bytes.
 const MAX_ANSWER: usize = 64 * 1024;
-/// How long nothing more is logged of exports that fail.
-const SILENCE: Duration = Duration::from_secs(60);
 
-/// The address of a collector: an `http` or `https` URL, below which `/v1/traces` is.
+/// Where a collector takes traces: `/v1/traces` below an `http` or `https` URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Endpoint(Uri);
+pub struct Endpoint(String);
 
 impl FromStr for Endpoint {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.parse::<Uri>() {
-            Ok(uri) if matches!(uri.scheme_str(), Some("http" | "https")) && uri.query().is_none() => Ok(Self(uri)),
+            Ok(uri) if matches!(uri.scheme_str(), Some("http" | "https")) && uri.query().is_none() => {
+                Ok(Self(format!("{}/v1/traces", uri.to_string().trim_end_matches('/'))))
+            }
             _ => Err("expected the URL of an OTLP collector, such as http://collector:4318".to_owned()),
         }
     }
 }
 
-impl Endpoint {
-    fn traces(&self) -> String {
-        format!("{}/v1/traces", self.0.to_string().trim_end_matches('/'))
-    }
-}
-
 /// Why there can be no traces.
 #[derive(Debug, Error)]
-pub enum OtlpError {
-    /// TLS itself.
-    #[error("cannot set up TLS")]
-    Tls(#[source] rustls::Error),
-    /// The endpoint, or another of the exporter's variables.
-    #[error("cannot set up the exporter of traces")]
-    Exporter(#[source] ExporterBuildError),
-}
+#[error("cannot set up {0}")]
+pub struct OtlpError(&'static str, #[source] HttpError);
 
 /// The exporter of the spans. Ends with [`shutdown`](Self::shutdown).
 #[derive(Debug)]
@@ -102,9 +83,9 @@ impl Traces {
         let exporter = SpanExporter::builder()
             .with_http()
             .with_http_client(Client::new(runtime)?)
-            .with_endpoint(endpoint.traces())
+            .with_endpoint(&endpoint.0)
             .build()
-            .map_err(OtlpError::Exporter)?;
+            .map_err(|error| OtlpError("the exporter of traces", error.into()))?;
         let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource(&program));
         Ok(Self { provider: provider.build(), program })
     }
@@ -168,11 +149,11 @@ pub fn continue_trace(span: &Span, headers: &HeaderMap) {
 
 /// The exporter has a thread of its own and no runtime: requests are handed to ours. `opentelemetry_http::hyper::HyperClient` would have to be
 /// wrapped for that too, and reads answers of up to 4 MiB.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Client {
     hyper: Hyper<HttpsConnector<HttpConnector>, Full<Bytes>>,
     runtime: Handle,
-    failure: Arc<ExportFailure>,
+    problem: Arc<Mutex<LogOnce>>,
 }
 
 impl Client {
@@ -181,29 +162,9 @@ impl Client {
         let connector = HttpsConnectorBuilder::new()
             .with_provider_and_native_roots(crypto_provider())
             .or_else(|_| HttpsConnectorBuilder::new().with_provider_and_webpki_roots(crypto_provider()));
-        let connector = connector.map_err(OtlpError::Tls)?.https_or_http().enable_http1().build();
-        Ok(Self { hyper: Hyper::builder(TokioExecutor::new()).build(connector), runtime, failure: Arc::default() })
-    }
-}
-
-/// When it was last logged that an export failed.
-#[derive(Default)]
-struct ExportFailure(Mutex<Option<Instant>>);
-
-impl ExportFailure {
-    /// Logs it, unless that was done a moment ago.
-    fn log(&self, cause: &str) {
-        let mut last = self.0.lock();
-        if last.is_none_or(|last| last.elapsed() >= SILENCE) {
-            *last = Some(Instant::now());
-            tracing::warn!(cause, "cannot export traces: they are lost");
-        }
-    }
-}
-
-impl fmt::Debug for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").finish_non_exhaustive()
+        let connector = connector.map_err(|error| OtlpError("TLS", error.into()))?;
+        let connector = connector.https_or_http().enable_http1().build();
+        Ok(Self { hyper: Hyper::builder(TokioExecutor::new()).build(connector), runtime, problem: Arc::default() })
     }
 }
 
@@ -216,18 +177,26 @@ impl HttpClient for Client {
         'a: 'b,
         Self: 'b,
     {
-        let (hyper, failure) = (self.hyper.clone(), Arc::clone(&self.failure));
+        let (hyper, problem) = (self.hyper.clone(), Arc::clone(&self.problem));
         let sent = self.runtime.spawn(async move {
             let exchange = async {
                 let (head, body) = hyper.request(request.map(Full::new)).await?.into_parts();
+                if !head.status.is_success() {
+                    return Err(HttpError::from(format!("the collector answered {}", head.status.as_u16())));
+                }
                 let body = Limited::new(body, MAX_ANSWER).collect().await?.to_bytes();
-                Ok::<_, HttpError>(Response::from_parts(head, body))
+                Ok(Response::from_parts(head, body))
             };
             let answer = timeout(EXPORT_TIMEOUT, exchange).await.unwrap_or_else(|late| Err(late.into()));
+            let mut problem = problem.lock();
             match &answer {
-                Ok(answer) if answer.status().is_success() => {}
-                Ok(answer) => failure.log(&format!("the collector answered {}", answer.status().as_u16())),
-                Err(error) => failure.log(&super::chain(error.as_ref())),
+                Ok(_) => _ = problem.resolve(),
+                // Attempts that follow each other may fail in different ways.
+                Err(_) if problem.reason().is_some() => {}
+                Err(error) => {
+                    let log = |cause: &str| tracing::warn!(cause, "cannot export traces: they are lost");
+                    problem.fail(error.as_ref(), log);
+                }
             }
             answer
         });
@@ -241,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_collector_is_named_by_a_url() {
-        let traces = |text: &str| text.parse::<Endpoint>().map(|endpoint| endpoint.traces());
+        let traces = |text: &str| text.parse::<Endpoint>().map(|endpoint| endpoint.0);
         assert_eq!(traces("http://collector:4318"), Ok("http://collector:4318/v1/traces".to_owned()));
         assert_eq!(traces("https://collector/below/"), Ok("https://collector/below/v1/traces".to_owned()));
         for wrong in ["collector:4318", "grpc://collector:4317", "/v1/traces", "http://collector/?a=b", "http://"] {

@@ -24,7 +24,7 @@ use super::CLOCK_SKEW;
 use crate::clock::Moment;
 
 /// Why a text is not a list of certificates.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum CertificatesError {
     #[error("there is no PEM section CERTIFICATE")]
     Missing,
@@ -32,6 +32,8 @@ pub enum CertificatesError {
     Damaged,
     #[error("certificate {0} is not an X.509 certificate")]
     NotX509(usize),
+    #[error("a certificate cannot be a certificate authority: {0}")]
+    NotCa(String),
 }
 
 /// Reads at least one certificate in PEM that must be complete: a damaged section may mean that the file is still being written.

@@ -21,7 +21,6 @@ use rustls::{
         danger::{ClientCertVerified, ClientCertVerifier},
     },
 };
-use thiserror::Error as ThisError;
 use tokio::{sync::watch, time::timeout};
 use x509_parser::{
     extensions::GeneralName,
@@ -29,7 +28,7 @@ use x509_parser::{
 };
 
 use super::{
-    CaBundle, crypto_provider,
+    CaBundle, CertificatesError, crypto_provider,
     files::{FileError, load_cas, log_invalid_cas},
     reload::Reload,
 };
@@ -48,21 +47,13 @@ struct Trusted {
     verifier: Arc<dyn ClientCertVerifier>,
 }
 
-#[derive(Debug, ThisError)]
-pub enum ClientAuthError {
-    #[error(transparent)]
-    File(#[from] FileError),
-    #[error("{} has a certificate that cannot be a certificate authority", .path.display())]
-    NotACa { path: PathBuf, source: Error },
-}
-
 impl ClientAuth {
     /// Trusts clients with a certificate of a CA in `file`; where there are `names`, only those whose common name is one of
     /// them, or one of whose DNS names is listed with `dns:` in front.
     ///
     /// # Errors
     /// Where the file cannot be read or holds no CA.
-    pub fn load(file: PathBuf, names: Vec<String>) -> Result<Arc<Self>, ClientAuthError> {
+    pub fn load(file: PathBuf, names: Vec<String>) -> Result<Arc<Self>, FileError> {
         let trusted = watch::Sender::new(Trusted::load(&file)?);
         Ok(Arc::new(Self { file, names, trusted }))
     }
@@ -97,15 +88,18 @@ impl ClientAuth {
 }
 
 impl Trusted {
-    fn load(file: &Path) -> Result<Self, ClientAuthError> {
+    fn load(file: &Path) -> Result<Self, FileError> {
         let bundle = load_cas(file)?;
         let verifier = bundle.roots().and_then(|roots| {
             let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), crypto_provider());
             // It fails only without roots, and a bundle that is loaded has some.
             builder.build().map_err(|error| Error::General(error.to_string()))
         });
-        let verifier = verifier.map_err(|source| ClientAuthError::NotACa { path: file.to_owned(), source })?;
-        Ok(Self { bundle, verifier })
+        let unusable = |error: Error| FileError::InvalidCas {
+            path: file.to_owned(),
+            source: CertificatesError::NotCa(error.to_string()),
+        };
+        Ok(Self { verifier: verifier.map_err(unusable)?, bundle })
     }
 }
 

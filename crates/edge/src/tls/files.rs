@@ -34,8 +34,6 @@ pub struct Files {
 pub enum FileError {
     #[error("cannot read {}", .path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("{} is larger than {MAX_FILE} bytes", .0.display())]
-    TooLarge(PathBuf),
     #[error("{} and {} cannot be served", .files.cert.display(), .files.key.display())]
     InvalidPair { files: Files, source: KeyPairError },
     #[error("{} does not hold certificate authorities", .path.display())]
@@ -81,7 +79,7 @@ impl Files {
             let Ok(offered) = loaded else { continue };
             let now = SystemTime::now();
             if let Ok(pair) = &offered {
-                until_valid = pair.summary().not_before.duration_since(now).unwrap_or(Duration::MAX);
+                until_valid = pair.summary.not_before.duration_since(now).unwrap_or(Duration::MAX);
             }
             served.offer(offered, now);
         }
@@ -98,7 +96,8 @@ pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
     // One byte more than is allowed shows that the file is longer.
     retry(|| File::open(path)).map_err(failed)?.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > MAX_FILE { Err(FileError::TooLarge(path.to_owned())) } else { Ok(bytes) }
+    let too_large = || failed(io::Error::other(format!("it is larger than {MAX_FILE} bytes")));
+    if bytes.len() as u64 > MAX_FILE { Err(too_large()) } else { Ok(bytes) }
 }
 
 /// Repeats an attempt that may fail because files are replaced at the same time.

@@ -25,27 +25,20 @@ pub(super) const BACKDATED: Duration = Duration::from_secs(3600);
 /// Why there is no certificate.
 #[derive(Debug, Error)]
 pub enum IssueError {
-    #[error("cannot generate a key")]
-    Key(#[source] rcgen::Error),
-    #[error("a name for the certificate is neither a DNS name nor an IP address")]
-    Name(#[source] rcgen::Error),
-    #[error("a serving certificate needs a name")]
-    NoName,
-    #[error("the certificate could not be signed")]
-    Sign(#[source] rcgen::Error),
+    #[error("{0}")]
+    Make(&'static str, #[source] rcgen::Error),
     #[error("the certificate's lifetime ends after the year 9999")]
     Lifetime,
-    #[error("the certificate authority's certificate cannot be read")]
-    CaCertificate,
-    #[error("the certificate is not one of a certificate authority")]
-    NotCa,
-    #[error("the certificate authority's private key cannot be read")]
-    CaKey,
-    #[error("the private key is not the key of the certificate authority")]
-    CaMismatch,
+    #[error("{0}")]
+    Ca(&'static str),
     #[error("the new certificate cannot be served")]
     Unusable(#[source] KeyPairError),
 }
+
+const NO_KEY: &str = "cannot generate a key";
+const NOT_SIGNED: &str = "the certificate could not be signed";
+const WRONG_NAME: &str = "a name for the certificate is neither a DNS name nor an IP address";
+pub(super) const UNREADABLE: IssueError = IssueError::Ca("the certificate authority's certificate cannot be read");
 
 /// A certificate and its key, as PEM. The key is secret, so this cannot be printed.
 #[derive(Clone)]
@@ -57,9 +50,11 @@ pub struct Issued {
 /// The key and the certificate of a CA: made here, and then self-signed, or read.
 pub struct Ca {
     pem: String,
-    der: CertificateDer<'static>,
+    pub der: CertificateDer<'static>,
     issuer: Issuer<'static, rcgen::KeyPair>,
     pub summary: Summary,
+    /// When the last certificate that it signed expires, if it is known to have signed any.
+    pub leaves_until: Option<SystemTime>,
 }
 
 impl Ca {
@@ -68,11 +63,11 @@ impl Ca {
     /// # Errors
     /// Where there are no random bytes, or it would expire after the year 9999.
     pub fn generate(name: &str, now: SystemTime, lifetime: Duration) -> Result<Self, IssueError> {
-        let key = rcgen::KeyPair::generate().map_err(IssueError::Key)?;
+        let key = rcgen::KeyPair::generate().map_err(|error| IssueError::Make(NO_KEY, error))?;
         let mut params = params(name, now - BACKDATED, end(now, lifetime)?);
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let cert = params.self_signed(&key).map_err(IssueError::Sign)?;
+        let cert = params.self_signed(&key).map_err(|error| IssueError::Make(NOT_SIGNED, error))?;
         Self::from_pem(&cert.pem(), &key.serialize_pem())
     }
 
@@ -81,18 +76,19 @@ impl Ca {
     /// # Errors
     /// Where certificate or key cannot be read, or do not belong together.
     pub fn from_pem(cert_pem: &str, key_pem: &str) -> Result<Self, IssueError> {
-        let der = CertificateDer::from_pem_slice(cert_pem.as_bytes()).map_err(|_| IssueError::CaCertificate)?;
-        let Ok(([], cert)) = X509Certificate::from_der(&der) else { return Err(IssueError::CaCertificate) };
+        let der = CertificateDer::from_pem_slice(cert_pem.as_bytes()).map_err(|_| UNREADABLE)?;
+        let Ok(([], cert)) = X509Certificate::from_der(&der) else { return Err(UNREADABLE) };
         if !cert.is_ca() {
-            return Err(IssueError::NotCa);
+            return Err(IssueError::Ca("the certificate is not one of a certificate authority"));
         }
-        let key = rcgen::KeyPair::from_pem(key_pem).map_err(|_| IssueError::CaKey)?;
+        let key = rcgen::KeyPair::from_pem(key_pem)
+            .map_err(|_| IssueError::Ca("the certificate authority's private key cannot be read"))?;
         if key.subject_public_key_info() != cert.public_key().raw {
-            return Err(IssueError::CaMismatch);
+            return Err(IssueError::Ca("the private key is not the key of the certificate authority"));
         }
-        let issuer = Issuer::from_ca_cert_der(&der, key).map_err(|_| IssueError::CaCertificate)?;
+        let issuer = Issuer::from_ca_cert_der(&der, key).map_err(|_| UNREADABLE)?;
         let summary = Summary::of(&cert);
-        Ok(Self { pem: cert_pem.to_owned(), der: der.clone(), issuer, summary })
+        Ok(Self { pem: cert_pem.to_owned(), der: der.clone(), issuer, summary, leaves_until: None })
     }
 
     /// Signs a serving certificate for DNS names and IP addresses, with a new key. It is valid from an hour before
@@ -107,18 +103,16 @@ impl Ca {
         now: SystemTime,
         lifetime: Duration,
     ) -> Result<(Issued, KeyPair), IssueError> {
-        if names.is_empty() {
-            return Err(IssueError::NoName);
-        }
-        let key = rcgen::KeyPair::generate().map_err(IssueError::Key)?;
+        let key = rcgen::KeyPair::generate().map_err(|error| IssueError::Make(NO_KEY, error))?;
         let not_after = end(now, lifetime)?.min(self.summary.not_after);
         let mut params = params(subject, (now - BACKDATED).max(self.summary.not_before), not_after);
-        params.subject_alt_names = CertificateParams::new(names).map_err(IssueError::Name)?.subject_alt_names;
+        params.subject_alt_names =
+            CertificateParams::new(names).map_err(|error| IssueError::Make(WRONG_NAME, error))?.subject_alt_names;
         params.is_ca = IsCa::ExplicitNoCa;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.use_authority_key_identifier_extension = true;
-        let cert = params.signed_by(&key, &self.issuer).map_err(IssueError::Sign)?.pem();
+        let cert = params.signed_by(&key, &self.issuer).map_err(|error| IssueError::Make(NOT_SIGNED, error))?.pem();
         let pem = Issued { cert, key: key.serialize_pem() };
         let pair = KeyPair::from_pem(pem.cert.as_bytes(), pem.key.as_bytes(), now).map_err(IssueError::Unusable)?;
         Ok((pem, pair))
@@ -135,10 +129,6 @@ impl Ca {
 
     pub fn cert_pem(&self) -> &str {
         &self.pem
-    }
-
-    pub fn cert_der(&self) -> &CertificateDer<'static> {
-        &self.der
     }
 
     /// The private key, as PEM in PKCS#8: secret.

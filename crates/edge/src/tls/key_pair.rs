@@ -7,7 +7,7 @@
 use std::{fmt, sync::Arc, time::SystemTime};
 
 use rustls::{
-    pki_types::{CertificateDer, PrivateKeyDer, pem, pem::PemObject},
+    pki_types::{PrivateKeyDer, pem, pem::PemObject},
     sign::{CertifiedKey, SigningKey},
 };
 use thiserror::Error;
@@ -21,14 +21,16 @@ use super::{
     ca_bundle::{CertificatesError, read},
     summary::{Summary, Timestamp},
 };
+use KeyPairError::Unusable;
 
-/// The longest chain that is read. Public ones have two to four certificates.
+/// The longest chain that is read, in certificates. Public ones have two to four.
 const MAX_CHAIN: usize = 16;
 
 #[derive(Clone)]
 pub struct KeyPair {
-    certified: Arc<CertifiedKey>,
-    summary: Summary,
+    /// The chain, the server's own certificate first, and its key.
+    pub(super) certified: Arc<CertifiedKey>,
+    pub summary: Summary,
     /// The key identifiers of the authorities that signed the certificates of the chain, as far as these name them.
     pub(super) authorities: Vec<String>,
     /// The length of its key, where that is an RSA key.
@@ -38,33 +40,20 @@ pub struct KeyPair {
 /// It never quotes the key.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum KeyPairError {
-    #[error("the certificate is empty")]
-    CertificateEmpty,
-    #[error("the private key is empty")]
-    KeyEmpty,
+    #[error("{0}")]
+    Unusable(&'static str),
     #[error(transparent)]
     Certificates(#[from] CertificatesError),
-    #[error("the chain has more than {MAX_CHAIN} certificates")]
-    ChainTooLong,
-    #[error("there is no PEM section with a private key")]
-    NoKey,
-    #[error("the private key is encrypted: store it without a password")]
-    KeyEncrypted,
-    #[error("the private key is not valid PEM, or is not complete")]
-    KeyPem,
-    #[error("the private key is not an RSA (2048 to 4096 bits), ECDSA (P-256, P-384) or Ed25519 key")]
-    KeyKind,
-    #[error("the private key is not the key of the certificate")]
-    Mismatch,
     #[error("the private key is the key of certificate {0} of the chain: that one must come first")]
     Order(usize),
     #[error("the certificate expired at {0}")]
     Expired(Timestamp),
     #[error("the certificate is not valid before {0}")]
     NotYetValid(Timestamp),
-    #[error("the certificate has no DNS name and no IP address among its subject alternative names")]
-    NoNames,
 }
+
+/// Said of a certificate that is for no host.
+pub const NO_NAMES: &str = "the certificate has no DNS name and no IP address among its subject alternative names";
 
 impl KeyPair {
     /// Reads a certificate chain (the server's own certificate first) and its key (PKCS#1, PKCS#8 or SEC1), and checks
@@ -83,19 +72,27 @@ impl KeyPair {
     /// # Errors
     /// The first thing that is wrong.
     pub fn at_any_time(cert_pem: &[u8], key_pem: &[u8]) -> Result<Self, KeyPairError> {
-        let chain = chain(cert_pem)?;
+        if cert_pem.trim_ascii().is_empty() {
+            return Err(Unusable("the certificate is empty"));
+        }
+        let chain = read(cert_pem)?;
+        if chain.len() > MAX_CHAIN {
+            return Err(Unusable("the chain has more than 16 certificates"));
+        }
         let key = key(key_pem)?;
+        let public = key.public_key();
         let parsed: Vec<_> =
             chain.iter().flat_map(|der| X509Certificate::from_der(der)).map(|(_, cert)| cert).collect();
         let leaf = parsed.first().ok_or(CertificatesError::Missing)?;
-        match parsed.iter().position(|cert| is_key_of(cert, key.as_ref())) {
+        let is_its_key = |cert: &X509Certificate<'_>| public.as_deref() == Some(cert.public_key().raw);
+        match parsed.iter().position(is_its_key) {
             Some(0) => {}
             Some(later) => return Err(KeyPairError::Order(later + 1)),
-            None => return Err(KeyPairError::Mismatch),
+            None => return Err(Unusable("the private key is not the key of the certificate")),
         }
         let summary = Summary::of(leaf);
         if summary.names.is_empty() {
-            return Err(KeyPairError::NoNames);
+            return Err(Unusable(NO_NAMES));
         }
         let rsa_bits = match leaf.public_key().parsed() {
             Ok(PublicKey::RSA(key)) => Some(key.key_size()),
@@ -115,19 +112,6 @@ impl KeyPair {
         }
         Ok(())
     }
-
-    pub fn summary(&self) -> &Summary {
-        &self.summary
-    }
-
-    /// The chain, the server's own certificate first.
-    pub fn chain(&self) -> &[CertificateDer<'static>] {
-        &self.certified.cert
-    }
-
-    pub(super) fn certified(&self) -> Arc<CertifiedKey> {
-        self.certified.clone()
-    }
 }
 
 impl fmt::Debug for KeyPair {
@@ -136,34 +120,23 @@ impl fmt::Debug for KeyPair {
     }
 }
 
-fn chain(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, KeyPairError> {
-    if text.trim_ascii().is_empty() {
-        return Err(KeyPairError::CertificateEmpty);
-    }
-    let chain = read(text)?;
-    if chain.len() > MAX_CHAIN { Err(KeyPairError::ChainTooLong) } else { Ok(chain) }
-}
-
 fn key(text: &[u8]) -> Result<Arc<dyn SigningKey>, KeyPairError> {
     if text.trim_ascii().is_empty() {
-        return Err(KeyPairError::KeyEmpty);
+        return Err(Unusable("the private key is empty"));
     }
     let der = PrivateKeyDer::from_pem_slice(text).map_err(|error| match error {
-        _ if is_encrypted(text) => KeyPairError::KeyEncrypted,
-        pem::Error::NoItemsFound => KeyPairError::NoKey,
+        _ if is_encrypted(text) => Unusable("the private key is encrypted: store it without a password"),
+        pem::Error::NoItemsFound => Unusable("there is no PEM section with a private key"),
         // Without the cause: it may quote a line of the file.
-        _ => KeyPairError::KeyPem,
+        _ => Unusable("the private key is not valid PEM, or is not complete"),
     })?;
-    rustls::crypto::ring::sign::any_supported_type(&der).map_err(|_| KeyPairError::KeyKind)
+    rustls::crypto::ring::sign::any_supported_type(&der)
+        .map_err(|_| Unusable("the private key is not an RSA (2048 to 4096 bits), ECDSA (P-256, P-384) or Ed25519 key"))
 }
 
 /// Whether the key is protected by a password: PKCS#8 says so in its label, OpenSSL's older form in a header.
 fn is_encrypted(text: &[u8]) -> bool {
     text.windows(9).any(|window| window == b"ENCRYPTED")
-}
-
-fn is_key_of(cert: &X509Certificate<'_>, key: &dyn SigningKey) -> bool {
-    key.public_key().is_some_and(|public| public.as_ref() == cert.public_key().raw)
 }
 
 /// The key identifier of the authority that signed a certificate.

@@ -14,7 +14,6 @@ use k8s_openapi::{
     api::admissionregistration::v1::WebhookClientConfig,
     apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta},
 };
-use rustls::pki_types::CertificateDer;
 use serde::Deserialize;
 use serde_json::json;
 use thiserror::Error;
@@ -43,7 +42,7 @@ const CONTEST: Duration = Duration::from_secs(600);
 pub struct Publication {
     program: Program,
     targets: Vec<Target>,
-    history: BundleHistory,
+    pub(super) history: BundleHistory,
     metrics: EdgeMetrics,
 }
 
@@ -56,7 +55,7 @@ struct Target {
     /// When CAs were missing that had been there, for the last time.
     lost: Option<Moment>,
     /// The field manager that removes them again and again, if there is one.
-    contest: LogOnce,
+    contested_by: Option<String>,
 }
 
 /// The result of one run over all configurations.
@@ -107,7 +106,7 @@ impl Publication {
 
     /// Returns when a configuration is not the version that was read last; never where none can be watched, or another writer contests it.
     pub(super) async fn changed(&mut self) {
-        let watched = self.targets.iter_mut().filter(|target| target.contest.reason().is_none());
+        let watched = self.targets.iter_mut().filter(|target| target.contested_by.is_none());
         let changes: Vec<_> = watched.map(|target| target.configuration.changed().boxed()).collect();
         if changes.is_empty() {
             return pending().await;
@@ -115,23 +114,15 @@ impl Publication {
         select_all(changes).await;
     }
 
-    /// For how long a CA has been in every `caBundle`; `None` where it is not.
-    pub(super) fn published_for(&self, ca: &CertificateDer<'static>, now: Moment) -> Option<Duration> {
-        self.history.published_for(ca, now)
-    }
-
     /// Reads every configuration, and writes each that differs from the policy.
     pub async fn publish(&mut self, policy: &CaPolicy, clock: &Clock) -> Published {
         let now = clock();
         let (mut found, mut failed) = (Vec::new(), 0);
         for target in &mut self.targets {
-            let reconciled = target.reconcile(&self.program, &mut self.history, policy, now);
-            match reconciled.await {
-                Ok(reconciled) => {
+            match target.reconcile(&self.program, &mut self.history, policy, now, &self.metrics).await {
+                Ok(configuration) => {
                     target.problem.resolve();
-                    self.metrics.certificate_step(CertificateStep::BundleWritten, u64::from(reconciled.written));
-                    self.metrics.certificate_step(CertificateStep::BundleLost, u64::from(reconciled.lost));
-                    found.push(reconciled.configuration);
+                    found.push(configuration);
                 }
                 Err(error) => {
                     failed += u64::from(!matches!(error, ReconcileError::Missing));
@@ -162,34 +153,28 @@ enum ReconcileError {
     Object(#[from] ObjectError),
 }
 
-/// A configuration that follows the policy.
-struct Reconciled {
-    configuration: WebhookConfiguration,
-    written: bool,
-    /// Another writer had removed CAs from it.
-    lost: bool,
-}
-
 impl Target {
     fn new(configuration: KeptObject) -> Self {
-        let (problem, contest) = (LogOnce::default(), LogOnce::default());
-        Self { configuration, problem, had: CaBundle::default(), lost: None, contest }
+        let (problem, had) = (LogOnce::default(), CaBundle::default());
+        Self { configuration, problem, had, lost: None, contested_by: None }
     }
 
-    /// Reads the configuration, and writes it where it differs from the policy.
+    /// Reads the configuration, and writes it where it differs from the policy. Returns it as it is then.
     async fn reconcile(
         &mut self,
         program: &Program,
         history: &mut BundleHistory,
         policy: &CaPolicy,
         now: Moment,
-    ) -> Result<Reconciled, ReconcileError> {
+        metrics: &EdgeMetrics,
+    ) -> Result<WebhookConfiguration, ReconcileError> {
         let (mut attempt, mut lost) = (1, false);
         loop {
             let found: Option<WebhookConfiguration> = self.configuration.get().await?;
             self.configuration.seen = found.as_ref().and_then(|found| found.metadata.resource_version.clone());
-            let found = found.ok_or(ReconcileError::Missing)?;
+            let mut found = found.ok_or(ReconcileError::Missing)?;
             lost |= self.has_lost(&found, policy);
+            let remover = lost.then(|| found.writer(program));
             let version = &found.metadata.resource_version;
             let mut patch = vec![json!({"op": "test", "path": "/metadata/resourceVersion", "value": version})];
             for (index, webhook) in found.webhooks().enumerate() {
@@ -198,25 +183,22 @@ impl Target {
                 let field = format!("/webhooks/{index}/clientConfig/caBundle");
                 patch.push(json!({"op": "add", "path": field, "value": STANDARD.encode(bundle.to_pem())}));
             }
-            let patched: Option<WebhookConfiguration> = if patch.len() == 1 {
-                None
-            } else {
-                match self.configuration.patch(&json!(patch)).await {
-                    Ok(patched) => Some(patched),
+            if patch.len() > 1 {
+                found = match self.configuration.patch(&json!(patch)).await {
                     Err(error) if error.is_conflict() && attempt < ATTEMPTS => {
                         attempt += 1;
                         continue;
                     }
-                    Err(error) => return Err(error.into()),
-                }
-            };
-            if let Some(patched) = &patched {
+                    patched => patched?,
+                };
                 tracing::info!(configuration = %self.configuration.name, "wrote the certificate authorities into the webhook configuration");
-                self.configuration.seen.clone_from(&patched.metadata.resource_version);
+                self.configuration.seen.clone_from(&found.metadata.resource_version);
+                metrics.certificate_step(CertificateStep::BundleWritten, 1);
             }
             self.had.clone_from(&policy.desired);
-            self.judge(lost.then(|| found.writer(program)), now);
-            return Ok(Reconciled { written: patched.is_some(), configuration: patched.unwrap_or(found), lost });
+            metrics.certificate_step(CertificateStep::BundleLost, u64::from(lost));
+            self.judge(remover, now);
+            return Ok(found);
         }
     }
 
@@ -230,28 +212,21 @@ impl Target {
     fn judge(&mut self, remover: Option<String>, now: Moment) {
         let is_recent = self.lost.is_some_and(|lost| now.running_since(&lost) < CONTEST);
         let Some(manager) = remover else {
-            if !is_recent && self.contest.resolve() {
+            if !is_recent && self.contested_by.take().is_some() {
                 tracing::info!(configuration = %self.configuration.name, "nobody removes the certificate authorities from the webhook configuration any more");
             }
             return;
         };
         self.lost = Some(now);
-        if is_recent {
-            let configuration = &self.configuration.name;
-            self.contest.fail(&Contested(manager), |manager| {
-                tracing::warn!(
-                    %configuration, manager,
-                    "another writer removes the certificate authorities from the webhook configuration again and again, and pods are refused meanwhile: have it leave caBundle alone"
-                );
-            });
+        if is_recent && self.contested_by.as_ref() != Some(&manager) {
+            tracing::warn!(
+                configuration = %self.configuration.name, manager,
+                "another writer removes the certificate authorities from the webhook configuration again and again, and pods are refused meanwhile: have it leave caBundle alone"
+            );
+            self.contested_by = Some(manager);
         }
     }
 }
-
-/// The field manager that removes the CAs.
-#[derive(Debug, Error)]
-#[error("{0}")]
-struct Contested(String);
 
 /// The part of a webhook configuration that is about certificates.
 #[derive(Clone, Debug, Deserialize)]
@@ -350,7 +325,7 @@ mod tests {
         let start = Moment::now();
         let mut judge = |minute: u32, lost: Option<&str>| {
             target.judge(lost.map(str::to_owned), start + Duration::from_secs(60) * minute);
-            target.contest.reason().map(str::to_owned)
+            target.contested_by.clone()
         };
         let another = Some("argocd-controller".to_owned());
         assert_eq!(judge(0, Some("helm")), None);

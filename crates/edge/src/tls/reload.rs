@@ -8,7 +8,7 @@
 //! watch; a file system that hangs blocks no other task. Must not: decide what to do with an invalid value.
 
 use std::{
-    path::{Path, PathBuf},
+    path::{Path, PathBuf, absolute},
     sync::Arc,
     time::Duration,
 };
@@ -39,7 +39,8 @@ pub struct Reload<L> {
 impl<T: Send + 'static, L: Fn() -> T + Clone + Send + 'static> Reload<L> {
     /// Watches the folders of `files`, and does not wait longer than `interval` between two loads.
     pub fn new(files: &[&Path], interval: Duration, load: L) -> Self {
-        let mut folders: Vec<PathBuf> = files.iter().map(|file| folder(file)).collect();
+        let folder = |file: &&Path| Some(absolute(file).ok()?.parent()?.to_owned());
+        let mut folders: Vec<PathBuf> = files.iter().filter_map(folder).collect();
         folders.dedup();
         Self { folders, interval, load, watch: None, watch_problem: LogOnce::default() }
     }
@@ -75,18 +76,12 @@ impl<T: Send + 'static, L: Fn() -> T + Clone + Send + 'static> Reload<L> {
     }
 }
 
-fn folder(file: &Path) -> PathBuf {
-    match file.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    }
-}
-
 fn watcher(folders: &[PathBuf], changed: &Arc<Notify>) -> notify::Result<RecommendedWatcher> {
     let changed = Arc::clone(changed);
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-        // An error may mean that events were lost: that too is a reason to read the files.
-        if event.as_ref().map_or(true, is_change) {
+        // An error may mean that events were lost: that too is a reason to read the files. Reading them is an event as well.
+        let kind = event.map_or(EventKind::Any, |event| event.kind);
+        if !matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write)) {
             changed.notify_one();
         }
     })?;
@@ -94,14 +89,6 @@ fn watcher(folders: &[PathBuf], changed: &Arc<Notify>) -> notify::Result<Recomme
         watcher.watch(folder, RecursiveMode::NonRecursive)?;
     }
     Ok(watcher)
-}
-
-/// Reading is an event too, and this process reads.
-fn is_change(event: &Event) -> bool {
-    match event.kind {
-        EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
-        _ => true,
-    }
 }
 
 #[cfg(test)]

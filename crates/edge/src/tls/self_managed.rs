@@ -33,13 +33,13 @@ use super::{
 use crate::{
     Program,
     clock::{Clock, Moment},
-    metrics::{CertificateStep, EdgeMetrics},
+    metrics::{CertificateStep, EdgeMetrics, mark},
     object::{KeptObject, ObjectError, ObjectName},
     telemetry::LogOnce,
 };
 
 pub use contents::{CA_CERT, TLS_CERT, TLS_KEY};
-use contents::{Certificates, SecretContents, read};
+use contents::{Cas, Leaf, SecretContents, read, write};
 use dispute::{Dispute, REPLACE_PAUSE};
 pub use plan::IssuancePolicy;
 use plan::{Change, Observed, apply, next_change};
@@ -169,22 +169,22 @@ impl SelfManaged {
         let rotation = annotations.and_then(|all| all.get(&rotate_annotation(&program))).cloned().unwrap_or_default();
         let mut observed = Observed { now: now.wall, next_published_for: None, present: None, rotation: &rotation };
         let published;
-        if let SecretContents::Complete(certificates) = &contents {
-            let mut policy = certificates.cas.policy(now.wall);
+        if let SecretContents { cas: Some(cas), leaf: Some(leaf), damage: None } = &contents {
+            let mut policy = cas.policy(now.wall);
             // The served certificate stays trusted, also where a Secret that was lost and filled again does not know its CA.
             if let Some(issuer) = self.issuer.as_ref().filter(|issuer| !policy.revoked.contains(issuer)) {
                 policy.desired.push(issuer.clone());
             }
             published = self.publication.publish(&policy, &self.clock).await;
-            self.serve(certificates, now);
-            self.metrics.certificate_next_authority(certificates.cas.next.as_ref().and_then(|next| next.ca.key_id()));
-            if published.complete && self.served.serves(&certificates.leaf.pair) {
+            self.serve(cas, leaf, now);
+            mark(&self.metrics.certificate_next_authority, cas.next.as_ref().and_then(Ca::key_id));
+            if published.complete && self.served.serves(&leaf.pair) {
                 (self.ready)();
             }
             observed.present = published.present.as_ref();
             // A configuration that cannot be read may have any caBundle.
-            let next = certificates.cas.next.as_ref().filter(|_| published.present.is_some());
-            observed.next_published_for = next.and_then(|next| self.known_for(&next.ca, now));
+            let next = cas.next.as_ref().filter(|_| published.present.is_some());
+            observed.next_published_for = next.and_then(|next| self.known_for(next, now));
         }
         let change = next_change(&contents, &observed, &self.settings.issuance);
         let is_held_back = self.dispute.holds_back(&version, change, now);
@@ -194,9 +194,9 @@ impl SelfManaged {
             }
             return Ok(false);
         };
-        let damage = if let SecretContents::Damaged { damage, .. } = &contents { Some(chain(damage)) } else { None };
-        let certificates = apply(change, contents, &observed, &self.settings.issuance)?;
-        certificates.write(secret.data.get_or_insert_default())?;
+        let damage = contents.damage.as_ref().map(|damage| chain(damage));
+        let (cas, leaf) = apply(change, contents, &observed, &self.settings.issuance)?;
+        write(&cas, &leaf, secret.data.get_or_insert_default())?;
         // Without a version, the update would overwrite what another writer has written.
         if secret.metadata.resource_version.as_ref().is_none_or(String::is_empty) {
             return Err(ObjectError::new("update", &name, CallError::Unreadable("an object with a version")).into());
@@ -206,7 +206,7 @@ impl SelfManaged {
         if let Some(counter) = counter(change) {
             self.metrics.certificate_step(counter, 1);
         }
-        let certificate = certificates.leaf.pair.summary();
+        let certificate = leaf.pair.summary;
         if let Some(reason) = damage {
             tracing::warn!(secret = %name, reason, %certificate, "rebuilt the Secret: it was damaged or edited");
         } else {
@@ -220,15 +220,14 @@ impl SelfManaged {
         if self.settings.configurations.is_empty() {
             return now.wall.duration_since(ca.summary.not_before + BACKDATED).ok();
         }
-        self.publication.published_for(ca.cert_der(), now)
+        self.publication.history.published_for(&ca.der, now)
     }
 
     /// Serves the certificate in the Secret, as soon as that is safe.
-    fn serve(&mut self, certificates: &Certificates, now: Moment) {
-        let pair = &certificates.leaf.pair;
+    fn serve(&mut self, cas: &Cas, Leaf { pair, .. }: &Leaf, now: Moment) {
         let is_served = self.served.serves(pair);
-        let issuer = certificates.cas.signing.ca.cert_der();
-        let published_for = self.publication.published_for(issuer, now);
+        let issuer = &cas.signing.der;
+        let published_for = self.publication.history.published_for(issuer, now);
         // Without configurations nothing here says who trusts it: the plan alone waits.
         let is_trusted = self.settings.configurations.is_empty()
             || published_for.is_some_and(|time| time >= self.settings.issuance.bundle_standing);
@@ -244,11 +243,8 @@ impl SelfManaged {
 
     /// Logs and counts that another replica has what this one would replace.
     fn report_dispute(&self, contents: &SecretContents, now: Moment) {
-        let other = match contents {
-            SecretContents::Empty => return,
-            SecretContents::Damaged { damage, .. } => chain(damage),
-            SecretContents::Complete(Certificates { leaf, .. }) => leaf.pair.summary().to_string(),
-        };
+        let leaf = || contents.leaf.as_ref().map(|leaf| leaf.pair.summary.to_string());
+        let Some(other) = contents.damage.as_ref().map(|damage| chain(damage)).or_else(leaf) else { return };
         let (secret, names, time) =
             (&self.settings.secret, self.settings.issuance.names.join(", "), Timestamp(now.wall));
         tracing::warn!(

@@ -35,7 +35,7 @@ impl Served {
 
     /// Every handshake from now on gets this certificate. Open connections stay as they are.
     pub fn publish(&self, pair: KeyPair) {
-        let expires = pair.summary().not_after;
+        let expires = pair.summary.not_after;
         if let Some(bits) = pair.rsa_bits.filter(|bits| *bits > 2048) {
             tracing::warn!(
                 bits,
@@ -52,12 +52,12 @@ impl Served {
         match offered {
             Ok(pair) if self.serves(&pair) => self.accept(),
             Ok(pair) => {
-                let not_before = pair.summary().not_before;
+                let not_before = pair.summary.not_before;
                 if not_before > now && self.current().is_some_and(|current| current.is_valid_at(now)) {
                     self.refuse(&KeyPairError::NotYetValid(Timestamp(not_before)));
                     return false;
                 }
-                tracing::info!(certificate = %pair.summary(), "serving a new certificate");
+                tracing::info!(certificate = %pair.summary, "serving a new certificate");
                 self.publish(pair);
             }
             Err(error) => {
@@ -81,11 +81,11 @@ impl Served {
     /// Clears the last refusal.
     fn accept(&self) {
         self.0.refusal.lock().resolve();
-        self.0.metrics.certificate_accepted();
+        self.0.metrics.certificate_refused.set(0);
     }
 
     pub fn current(&self) -> Option<Summary> {
-        self.0.pair.load().as_ref().map(|pair| pair.summary().clone())
+        self.0.pair.load().as_ref().map(|pair| pair.summary.clone())
     }
 
     /// Why the certificate that was offered last is refused, where it is.
@@ -95,7 +95,7 @@ impl Served {
 
     /// Whether this is the pair that is served.
     pub(super) fn serves(&self, pair: &KeyPair) -> bool {
-        self.0.pair.load().as_ref().is_some_and(|current| current.chain() == pair.chain())
+        self.0.pair.load().as_ref().is_some_and(|current| current.certified.cert == pair.certified.cert)
     }
 
     pub(super) fn resolver(&self) -> Arc<dyn ResolvesServerCert> {
@@ -106,6 +106,6 @@ impl Served {
 impl ResolvesServerCert for ServedState {
     // The name that the client asks for does not matter: there is one certificate.
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        self.pair.load().as_ref().map(|pair| pair.certified())
+        self.pair.load().as_ref().map(|pair| Arc::clone(&pair.certified))
     }
 }

@@ -1,6 +1,6 @@
 //! The Secret's contents: the CAs and the serving certificate.
 //!
-//! Pure. Invariants: [`Certificates`] are consistent (every key belongs to its certificate, and the CA that signs
+//! Pure. Invariants: [`Cas`] and [`Leaf`] are consistent (every key belongs to its certificate, and the CA that signs
 //! has signed the serving certificate), and are read back as they were written; unknown members of `authorities.json` are
 //! skipped, so that what a newer version wrote can be read. Must not: quote what it reads, because there are keys in it.
 
@@ -16,7 +16,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 use crate::Program;
 use crate::tls::{
     CLOCK_SKEW, CaBundle, CaPolicy, KeyPair, KeyPairError,
-    issue::{Ca, IssueError, Issued},
+    issue::{Ca, IssueError, Issued, UNREADABLE},
 };
 
 /// The serving certificate.
@@ -36,58 +36,48 @@ pub const MAX_AUTHORITIES: usize = 64 * 1024;
 /// The data of a Secret, by key.
 pub type Data = BTreeMap<String, ByteString>;
 
-pub enum SecretContents {
-    /// None of our keys: the Secret was just installed, or emptied.
-    Empty,
-    /// Inconsistent. What is still valid is kept.
-    Damaged {
-        damage: Damage,
-        cas: Option<Cas>,
-        leaf: Option<Leaf>,
-    },
-    Complete(Certificates),
+/// The parts of the Secret that can be used. It has none where it was just installed, or emptied.
+#[derive(Default)]
+pub struct SecretContents {
+    pub cas: Option<Cas>,
+    pub leaf: Option<Leaf>,
+    /// Why not all of it can be used.
+    pub damage: Option<Damage>,
 }
 
 /// It never quotes the Secret's contents.
 #[derive(Debug, Error)]
 pub enum Damage {
-    #[error("the Secret has no key {0}")]
-    Missing(&'static str),
-    // Without the parser's error, which may quote a key.
-    #[error("{AUTHORITIES} is not the JSON that this {0} writes")]
-    Json(&'static str),
-    #[error("{AUTHORITIES} holds more than {MAX_CAS} certificate authorities, or more than {MAX_AUTHORITIES} bytes")]
-    TooLarge,
+    #[error("{0}")]
+    Wrong(String),
     #[error("a certificate authority in {AUTHORITIES} cannot be used")]
     Ca(#[source] IssueError),
     #[error("{TLS_CERT} and {TLS_KEY} are not a key pair")]
     Leaf(#[source] KeyPairError),
-    #[error("{TLS_CERT} is not signed by the certificate authority in {AUTHORITIES}")]
-    OtherIssuer,
-    #[error("{CA_CERT} differs from {AUTHORITIES}")]
-    Copy,
 }
 
-pub struct Certificates {
-    pub cas: Cas,
-    pub leaf: Leaf,
+impl Damage {
+    /// Without the parser's error, which may quote a key.
+    fn json(noun: &str) -> Self {
+        Self::Wrong(format!("{AUTHORITIES} is not the JSON that this {noun} writes"))
+    }
+
+    fn too_large() -> Self {
+        Self::Wrong(format!(
+            "{AUTHORITIES} holds more than {MAX_CAS} certificate authorities, or more than {MAX_AUTHORITIES} bytes"
+        ))
+    }
 }
 
 pub struct Cas {
     /// Signs serving certificates.
-    pub signing: SigningCa,
+    pub signing: Ca,
     /// Will sign when every API server trusts it.
-    pub next: Option<SigningCa>,
+    pub next: Option<Ca>,
     /// Sign no longer, but certificates that they signed may still be served.
     pub retired: Vec<RetiredCa>,
     /// The last request for a rotation that was carried out.
     pub last_rotation: String,
-}
-
-pub struct SigningCa {
-    pub ca: Ca,
-    /// When the last certificate that it signed expires, if it signed any.
-    pub leaves_until: Option<SystemTime>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,7 +112,7 @@ impl Cas {
     }
 
     fn able_to_sign(&self) -> impl Iterator<Item = CertificateDer<'static>> {
-        [Some(&self.signing), self.next.as_ref()].into_iter().flatten().map(|signing| signing.ca.cert_der().clone())
+        [Some(&self.signing), self.next.as_ref()].into_iter().flatten().map(|ca| ca.der.clone())
     }
 
     /// All CAs; the first one signs.
@@ -131,70 +121,65 @@ impl Cas {
     }
 }
 
-impl Certificates {
-    /// Writes them into the data of the Secret. Other keys are left alone.
-    ///
-    /// # Errors
-    /// Where a time cannot be written. `data` is then as it was.
-    pub fn write(&self, data: &mut Data) -> Result<(), serde_json::Error> {
-        let authorities = serde_json::to_vec(&Authorities::from(&self.cas))?;
-        let mut insert = |key: &str, value: Vec<u8>| data.insert(key.to_owned(), ByteString(value));
-        insert(TLS_CERT, self.leaf.pem.cert.clone().into_bytes());
-        insert(TLS_KEY, self.leaf.pem.key.clone().into_bytes());
-        insert(CA_CERT, self.cas.bundle().to_pem().into_bytes());
-        insert(AUTHORITIES, authorities);
-        Ok(())
-    }
+/// Writes certificates into the data of the Secret. Other keys are left alone.
+///
+/// # Errors
+/// Where a time cannot be written. `data` is then as it was.
+pub fn write(cas: &Cas, leaf: &Leaf, data: &mut Data) -> Result<(), serde_json::Error> {
+    let authorities = serde_json::to_vec(&Authorities::from(cas))?;
+    let mut insert = |key: &str, value: Vec<u8>| data.insert(key.to_owned(), ByteString(value));
+    insert(TLS_CERT, leaf.pem.cert.clone().into_bytes());
+    insert(TLS_KEY, leaf.pem.key.clone().into_bytes());
+    insert(CA_CERT, cas.bundle().to_pem().into_bytes());
+    insert(AUTHORITIES, authorities);
+    Ok(())
 }
 
 /// Reads the data of the Secret of a program.
 pub fn read(data: &Data, program: &Program) -> SecretContents {
     if [TLS_CERT, TLS_KEY, CA_CERT, AUTHORITIES].iter().all(|key| !data.contains_key(*key)) {
-        return SecretContents::Empty;
+        return SecretContents::default();
     }
-    let cas = match read_cas(data, program.noun) {
-        Ok(cas) => cas,
-        Err(damage) => return SecretContents::Damaged { damage, cas: None, leaf: None },
-    };
-    let leaf = match read_leaf(data, &cas) {
-        Ok(leaf) => leaf,
-        Err(damage) => return SecretContents::Damaged { damage, cas: Some(cas), leaf: None },
-    };
-    let damage = match data.get(CA_CERT) {
-        Some(copy) if CaBundle::salvage(&copy.0) == cas.bundle() => {
-            return SecretContents::Complete(Certificates { cas, leaf });
-        }
-        Some(_) => Damage::Copy,
-        None => Damage::Missing(CA_CERT),
-    };
-    SecretContents::Damaged { damage, cas: Some(cas), leaf: Some(leaf) }
+    let mut contents = SecretContents::default();
+    contents.damage = contents.fill(data, program.noun).err();
+    contents
+}
+
+impl SecretContents {
+    fn fill(&mut self, data: &Data, noun: &'static str) -> Result<(), Damage> {
+        let cas = self.cas.insert(read_cas(data, noun)?);
+        self.leaf = Some(read_leaf(data, cas)?);
+        let copy = CaBundle::salvage(value(data, CA_CERT)?);
+        if copy == cas.bundle() { Ok(()) } else { Err(Damage::Wrong(format!("{CA_CERT} differs from {AUTHORITIES}"))) }
+    }
 }
 
 fn value<'a>(data: &'a Data, key: &'static str) -> Result<&'a [u8], Damage> {
-    data.get(key).map(|value| value.0.as_slice()).ok_or(Damage::Missing(key))
+    data.get(key).map(|value| value.0.as_slice()).ok_or_else(|| Damage::Wrong(format!("the Secret has no key {key}")))
 }
 
 fn read_cas(data: &Data, noun: &'static str) -> Result<Cas, Damage> {
     let text = value(data, AUTHORITIES)?;
     if text.len() > MAX_AUTHORITIES {
-        return Err(Damage::TooLarge);
+        return Err(Damage::too_large());
     }
-    let document: Authorities = serde_json::from_slice(text).map_err(|_| Damage::Json(noun))?;
+    let document: Authorities = serde_json::from_slice(text).map_err(|_| Damage::json(noun))?;
     let cas = Cas {
         signing: document.signing.signing(noun)?,
         next: document.next.map(|next| next.signing(noun)).transpose()?,
         retired: document.retired.into_iter().map(|retired| retired.retired(noun)).collect::<Result<_, _>>()?,
         last_rotation: document.heeded_rotation,
     };
-    if cas.bundle().len() > MAX_CAS { Err(Damage::TooLarge) } else { Ok(cas) }
+    if cas.bundle().len() > MAX_CAS { Err(Damage::too_large()) } else { Ok(cas) }
 }
 
 fn read_leaf(data: &Data, cas: &Cas) -> Result<Leaf, Damage> {
     let text = |key| Ok(String::from_utf8_lossy(value(data, key)?).into_owned());
     let pem = Issued { cert: text(TLS_CERT)?, key: text(TLS_KEY)? };
     let pair = KeyPair::at_any_time(pem.cert.as_bytes(), pem.key.as_bytes()).map_err(Damage::Leaf)?;
-    let signed = pair.chain().first().is_some_and(|leaf| is_signed_by(leaf, cas.signing.ca.cert_der()));
-    if signed { Ok(Leaf { pair, pem }) } else { Err(Damage::OtherIssuer) }
+    let signed = pair.certified.cert.first().is_some_and(|leaf| is_signed_by(leaf, &cas.signing.der));
+    let other = || Damage::Wrong(format!("{TLS_CERT} is not signed by the certificate authority in {AUTHORITIES}"));
+    if signed { Ok(Leaf { pair, pem }) } else { Err(other()) }
 }
 
 fn is_signed_by(leaf: &CertificateDer<'_>, ca: &CertificateDer<'_>) -> bool {
@@ -230,10 +215,10 @@ struct Authority {
 
 impl From<&Cas> for Authorities {
     fn from(cas: &Cas) -> Self {
-        let signing = |SigningCa { ca, leaves_until }: &SigningCa| Authority {
+        let signing = |ca: &Ca| Authority {
             certificate: ca.cert_pem().to_owned(),
             key: Some(ca.key_pem()),
-            leaves_until: leaves_until.map(OffsetDateTime::from),
+            leaves_until: ca.leaves_until.map(OffsetDateTime::from),
         };
         let retired = |RetiredCa { cert, leaves_until }: &RetiredCa| Authority {
             certificate: CaBundle::from_iter([cert.clone()]).to_pem(),
@@ -250,16 +235,17 @@ impl From<&Cas> for Authorities {
 }
 
 impl Authority {
-    fn signing(self, noun: &'static str) -> Result<SigningCa, Damage> {
-        let key = self.key.as_deref().ok_or(Damage::Json(noun))?;
-        let ca = Ca::from_pem(&self.certificate, key).map_err(Damage::Ca)?;
-        Ok(SigningCa { ca, leaves_until: self.leaves_until.map(SystemTime::from) })
+    fn signing(self, noun: &'static str) -> Result<Ca, Damage> {
+        let key = self.key.as_deref().ok_or_else(|| Damage::json(noun))?;
+        let mut ca = Ca::from_pem(&self.certificate, key).map_err(Damage::Ca)?;
+        ca.leaves_until = self.leaves_until.map(SystemTime::from);
+        Ok(ca)
     }
 
     fn retired(self, noun: &'static str) -> Result<RetiredCa, Damage> {
-        let leaves_until = self.leaves_until.ok_or(Damage::Json(noun))?.into();
+        let leaves_until = self.leaves_until.ok_or_else(|| Damage::json(noun))?.into();
         let certs = CaBundle::from_pem(self.certificate.as_bytes()).unwrap_or_default();
-        let cert = certs.first().cloned().ok_or(Damage::Ca(IssueError::CaCertificate))?;
+        let cert = certs.first().cloned().ok_or(Damage::Ca(UNREADABLE))?;
         Ok(RetiredCa { cert, leaves_until })
     }
 }

@@ -15,7 +15,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::contents::{Cas, Certificates, Leaf, MAX_CAS, RetiredCa, SecretContents, SigningCa};
+use super::contents::{Cas, Leaf, MAX_CAS, RetiredCa, SecretContents};
 use crate::Program;
 use crate::tls::{
     CLOCK_SKEW, CaBundle,
@@ -71,22 +71,21 @@ pub enum Change {
 
 /// Decides what to do next; `None` where there is nothing to do.
 pub fn next_change(contents: &SecretContents, observed: &Observed<'_>, policy: &IssuancePolicy) -> Option<Change> {
-    let Certificates { cas, leaf } = match contents {
-        SecretContents::Empty => return Some(Change::Fill),
-        SecretContents::Damaged { .. } => return Some(Change::Rebuild),
-        SecretContents::Complete(certificates) => certificates,
+    let now = observed.now;
+    let (cas, leaf) = match contents {
+        SecretContents { cas: None, leaf: None, damage: None } => return Some(Change::Fill),
+        SecretContents { cas: Some(cas), leaf: Some(leaf), damage: None } if is_usable(&cas.signing, now) => {
+            (cas, leaf)
+        }
+        _ => return Some(Change::Rebuild),
     };
-    let (now, signing) = (observed.now, &cas.signing.ca);
-    if !is_usable(signing, now) {
-        return Some(Change::Rebuild);
-    }
-    let leaf = leaf.pair.summary();
+    let leaf = &leaf.pair.summary;
     let named = policy.names.iter().all(|name| leaf.names.contains(name));
     if !named || is_due(leaf.not_before, leaf.not_after, policy.leaf_lifetime, policy, now) {
         return Some(Change::Reissue);
     }
     match &cas.next {
-        Some(next) if is_usable(&next.ca, now) => {
+        Some(next) if is_usable(next, now) => {
             let trusted = observed.next_published_for.is_some_and(|time| time >= policy.bundle_standing);
             return trusted.then_some(Change::Promote);
         }
@@ -96,7 +95,7 @@ pub fn next_change(contents: &SecretContents, observed: &Observed<'_>, policy: &
     // A request waits where there is no room for another CA.
     let has_room = cas.retired.len() + 2 < MAX_CAS;
     let requested = has_room && !observed.rotation.is_empty() && observed.rotation != cas.last_rotation;
-    let signing = &signing.summary;
+    let signing = &cas.signing.summary;
     if requested || is_due(signing.not_before, signing.not_after, policy.ca_lifetime, policy, now) {
         return Some(Change::Announce);
     }
@@ -127,15 +126,10 @@ pub fn apply(
     contents: SecretContents,
     observed: &Observed<'_>,
     policy: &IssuancePolicy,
-) -> Result<Certificates, IssueError> {
+) -> Result<(Cas, Leaf), IssueError> {
     let now = observed.now;
-    let (cas, leaf) = match contents {
-        SecretContents::Empty => (None, None),
-        SecretContents::Damaged { cas, leaf, .. } => (cas, leaf),
-        SecretContents::Complete(Certificates { cas, leaf }) => (Some(cas), Some(leaf)),
-    };
-    let (mut cas, mut leaf) = match cas {
-        Some(cas) if is_usable(&cas.signing.ca, now) => (cas, leaf),
+    let (mut cas, mut leaf) = match contents.cas {
+        Some(cas) if is_usable(&cas.signing, now) => (cas, contents.leaf),
         // Certificates of an unusable CA are not valid either.
         _ => {
             let (signing, last_rotation) = (new_ca(now, policy)?, observed.rotation.to_owned());
@@ -150,37 +144,26 @@ pub fn apply(
             observed.rotation.clone_into(&mut cas.last_rotation);
         }
         Change::Promote => {
-            promote(&mut cas);
+            if let Some(next) = cas.next.take() {
+                let Ca { der: cert, leaves_until, .. } = std::mem::replace(&mut cas.signing, next);
+                cas.retired.extend(leaves_until.map(|leaves_until| RetiredCa { cert, leaves_until }));
+            }
             leaf = None;
         }
         Change::Forget => cas.retired.retain(|retired| !is_unused(retired, observed)),
     }
-    let leaf = match leaf {
-        Some(leaf) => leaf,
-        None => new_leaf(&mut cas.signing, now, policy)?,
-    };
-    Ok(Certificates { cas, leaf })
-}
-
-fn promote(cas: &mut Cas) {
-    let Some(next) = cas.next.take() else { return };
-    let old = std::mem::replace(&mut cas.signing, next);
-    if let Some(leaves_until) = old.leaves_until {
-        cas.retired.push(RetiredCa { cert: old.ca.cert_der().clone(), leaves_until });
+    if let Some(leaf) = leaf {
+        return Ok((cas, leaf));
     }
-}
-
-fn new_ca(now: SystemTime, policy: &IssuancePolicy) -> Result<SigningCa, IssueError> {
-    let created = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-    let ca = Ca::generate(&format!("{} CA {created}", policy.program.name), now, policy.ca_lifetime)?;
-    Ok(SigningCa { ca, leaves_until: None })
-}
-
-fn new_leaf(signing: &mut SigningCa, now: SystemTime, policy: &IssuancePolicy) -> Result<Leaf, IssueError> {
-    let (pem, pair) = signing.ca.issue(policy.program.name, &policy.names, now, policy.leaf_lifetime)?;
+    let (pem, pair) = cas.signing.issue(policy.program.name, &policy.names, now, policy.leaf_lifetime)?;
     // Where the lifetime was shortened, an older certificate may expire later than the new one.
-    signing.leaves_until = signing.leaves_until.max(Some(pair.summary().not_after));
-    Ok(Leaf { pair, pem })
+    cas.signing.leaves_until = cas.signing.leaves_until.max(Some(pair.summary.not_after));
+    Ok((cas, Leaf { pair, pem }))
+}
+
+fn new_ca(now: SystemTime, policy: &IssuancePolicy) -> Result<Ca, IssueError> {
+    let created = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+    Ca::generate(&format!("{} CA {created}", policy.program.name), now, policy.ca_lifetime)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::*;
 use k8s_openapi::ByteString;
 
 use crate::program::TESTED;
-use crate::tls::self_managed::contents::{CA_CERT, Data, TLS_CERT, TLS_KEY, read};
+use crate::tls::self_managed::contents::{CA_CERT, Data, TLS_CERT, TLS_KEY, read, write};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -37,65 +37,68 @@ fn published(now: SystemTime, time: Duration) -> Observed<'static> {
 }
 
 fn after(change: Change, content: SecretContents, view: &Observed<'_>) -> SecretContents {
-    SecretContents::Complete(apply(change, content, view, &policy()).unwrap())
+    complete(apply(change, content, view, &policy()).unwrap())
 }
 
-fn whole(content: &SecretContents) -> &Certificates {
-    match content {
-        SecretContents::Complete(stored) => stored,
-        _ => panic!("not whole"),
-    }
+fn complete((cas, leaf): (Cas, Leaf)) -> SecretContents {
+    SecretContents { cas: Some(cas), leaf: Some(leaf), damage: None }
+}
+
+fn whole(content: &SecretContents) -> (&Cas, &Leaf) {
+    assert!(content.damage.is_none());
+    (content.cas.as_ref().unwrap(), content.leaf.as_ref().unwrap())
 }
 
 fn values(content: &SecretContents) -> Data {
+    let (cas, leaf) = whole(content);
     let mut values = Data::new();
-    whole(content).write(&mut values).unwrap();
+    write(cas, leaf, &mut values).unwrap();
     values
 }
 
 fn filled() -> SecretContents {
-    after(Change::Fill, SecretContents::Empty, &at(start()))
+    after(Change::Fill, SecretContents::default(), &at(start()))
 }
 
 #[test]
 fn an_empty_secret_is_filled_and_then_there_is_nothing_to_do() {
-    assert_eq!(next_change(&SecretContents::Empty, &at(start()), &policy()), Some(Change::Fill));
+    assert_eq!(next_change(&SecretContents::default(), &at(start()), &policy()), Some(Change::Fill));
     let content = filled();
-    let stored = whole(&content);
-    assert_eq!(stored.leaf.pair.summary().names, policy().names);
-    assert_eq!(stored.leaf.pair.summary().not_after, start() + 90 * DAY);
-    assert_eq!(stored.cas.signing.ca.summary.not_after, start() + 1000 * DAY);
-    assert_eq!(stored.cas.signing.leaves_until, Some(start() + 90 * DAY));
+    let (cas, leaf) = whole(&content);
+    assert_eq!(leaf.pair.summary.names, policy().names);
+    assert_eq!(leaf.pair.summary.not_after, start() + 90 * DAY);
+    assert_eq!(cas.signing.summary.not_after, start() + 1000 * DAY);
+    assert_eq!(cas.signing.leaves_until, Some(start() + 90 * DAY));
     assert_eq!(next_change(&content, &at(start()), &policy()), None);
     assert_eq!(next_change(&content, &at(start() + 59 * DAY), &policy()), None);
 }
 
 #[test]
 fn what_cannot_be_written_overwrites_nothing() {
-    let mut stored = apply(Change::Fill, SecretContents::Empty, &at(start()), &policy()).unwrap();
+    let (mut cas, leaf) = apply(Change::Fill, SecretContents::default(), &at(start()), &policy()).unwrap();
     // RFC 3339 begins with the year 0.
-    stored.cas.signing.leaves_until = Some(SystemTime::UNIX_EPOCH - 800_000 * DAY);
+    cas.signing.leaves_until = Some(SystemTime::UNIX_EPOCH - 800_000 * DAY);
     let mut values = values(&filled());
     let before = values.clone();
-    stored.write(&mut values).unwrap_err();
+    write(&cas, &leaf, &mut values).unwrap_err();
     assert_eq!(values, before);
 }
 
 #[test]
 fn what_a_clock_that_is_ahead_made_is_served_or_replaced() {
     // 30 minutes ahead: what it made is already valid.
-    let content = after(Change::Fill, SecretContents::Empty, &at(start() + HOUR / 2));
-    assert_eq!(whole(&content).leaf.pair.check_time(start()), Ok(()));
+    let content = after(Change::Fill, SecretContents::default(), &at(start() + HOUR / 2));
+    assert_eq!(whole(&content).1.pair.check_time(start()), Ok(()));
     assert_eq!(next_change(&content, &at(start()), &policy()), None);
     // A day ahead: a leaf from the future is replaced, an authority from the future with all that it signed.
     let leaf = after(Change::Reissue, filled(), &at(start() + DAY));
     assert_eq!(next_change(&leaf, &at(start()), &policy()), Some(Change::Reissue));
-    let content = after(Change::Fill, SecretContents::Empty, &at(start() + DAY));
-    let ahead = whole(&content).cas.signing.ca.cert_pem().to_owned();
+    let content = after(Change::Fill, SecretContents::default(), &at(start() + DAY));
+    let ahead = whole(&content).0.signing.cert_pem().to_owned();
     assert_eq!(next_change(&content, &at(start()), &policy()), Some(Change::Rebuild));
     let content = after(Change::Rebuild, content, &at(start()));
-    assert_ne!(whole(&content).cas.signing.ca.cert_pem(), ahead);
-    assert_eq!(whole(&content).leaf.pair.check_time(start()), Ok(()));
+    assert_ne!(whole(&content).0.signing.cert_pem(), ahead);
+    assert_eq!(whole(&content).1.pair.check_time(start()), Ok(()));
     // Neither clock finds fault with the result.
     for clock in [start(), start() + DAY] {
         assert_eq!(next_change(&content, &at(clock), &policy()), None);
@@ -108,11 +111,11 @@ fn a_leaf_is_renewed_by_the_same_authority() {
     let due = start() + 90 * DAY * 66 / 100;
     assert_eq!(next_change(&content, &at(due - HOUR), &policy()), None);
     assert_eq!(next_change(&content, &at(due), &policy()), Some(Change::Reissue));
-    let authority = whole(&content).cas.signing.ca.cert_pem().to_owned();
+    let authority = whole(&content).0.signing.cert_pem().to_owned();
     let renewed = after(Change::Reissue, content, &at(due));
-    let stored = whole(&renewed);
-    assert_eq!(stored.cas.signing.ca.cert_pem(), authority);
-    assert_eq!(stored.cas.signing.leaves_until, Some(due + 90 * DAY));
+    let (cas, _) = whole(&renewed);
+    assert_eq!(cas.signing.cert_pem(), authority);
+    assert_eq!(cas.signing.leaves_until, Some(due + 90 * DAY));
     assert_eq!(next_change(&renewed, &at(due), &policy()), None);
 }
 
@@ -126,7 +129,7 @@ fn a_leaf_for_other_names_or_a_shorter_lifetime_is_renewed_at_once() {
     assert_eq!(next_change(&content, &at(start() + DAY), &shorter), Some(Change::Reissue));
     // The one before lives longer, and must still be trusted.
     let renewed = apply(Change::Reissue, content, &at(start() + DAY), &shorter).unwrap();
-    assert_eq!(renewed.cas.signing.leaves_until, Some(start() + 90 * DAY));
+    assert_eq!(renewed.0.signing.leaves_until, Some(start() + 90 * DAY));
 }
 
 #[test]
@@ -135,7 +138,7 @@ fn a_new_authority_signs_only_after_it_has_been_in_the_bundles_for_some_time() {
     let content = after(Change::Reissue, filled(), &at(due));
     assert_eq!(next_change(&content, &at(due), &policy()), Some(Change::Announce));
     let announced = after(Change::Announce, content, &at(due));
-    assert_eq!(whole(&announced).cas.policy(due).desired.len(), 2);
+    assert_eq!(whole(&announced).0.policy(due).desired.len(), 2);
     let seconds = Duration::from_secs;
     for (view, expected) in [
         (at(due + HOUR), None),
@@ -145,11 +148,11 @@ fn a_new_authority_signs_only_after_it_has_been_in_the_bundles_for_some_time() {
     ] {
         assert_eq!(next_change(&announced, &view, &policy()), expected, "{view:?}");
     }
-    let old = whole(&announced).cas.signing.ca.cert_der().clone();
-    let new = whole(&announced).cas.next.as_ref().unwrap().ca.cert_der().clone();
+    let old = whole(&announced).0.signing.der.clone();
+    let new = whole(&announced).0.next.as_ref().unwrap().der.clone();
     let promoted = after(Change::Promote, announced, &published(due + HOUR, seconds(60)));
-    let authorities = &whole(&promoted).cas;
-    assert_eq!(authorities.signing.ca.cert_der(), &new);
+    let (authorities, _) = whole(&promoted);
+    assert_eq!(authorities.signing.der, new);
     assert_eq!(authorities.retired, [RetiredCa { cert: old, leaves_until: due + 90 * DAY }]);
     assert!(authorities.next.is_none());
 }
@@ -159,10 +162,10 @@ fn an_old_authority_goes_only_when_everything_that_it_signed_has_expired() {
     let now = start() + DAY;
     let rotation = Observed { rotation: "please", ..at(now) };
     let announced = after(Change::Announce, filled(), &rotation);
-    let old = whole(&announced).cas.signing.ca.cert_der().clone();
+    let old = whole(&announced).0.signing.der.clone();
     let promoted = after(Change::Promote, announced, &published(now, DAY));
     let until = start() + 90 * DAY;
-    let authorities = &whole(&promoted).cas;
+    let (authorities, _) = whole(&promoted);
     assert!(authorities.policy(until - HOUR).desired.contains(&old));
     assert!(authorities.policy(until).tolerated.contains(&old), "clocks differ");
     assert!(authorities.policy(until + HOUR).revoked.contains(&old));
@@ -179,7 +182,7 @@ fn an_old_authority_goes_only_when_everything_that_it_signed_has_expired() {
         assert_eq!(next_change(&renewed, &Observed { present, ..at(now) }, &policy()), expected, "{present:?} {now:?}");
     }
     let view = Observed { present: Some(&nothing), ..at(later) };
-    assert_eq!(whole(&after(Change::Forget, renewed, &view)).cas.retired, []);
+    assert_eq!(whole(&after(Change::Forget, renewed, &view)).0.retired, []);
 }
 
 #[test]
@@ -193,7 +196,7 @@ fn a_rotation_that_is_asked_for_happens_once() {
     assert_eq!(next_change(&promoted, &asked, &policy()), None);
     let again = Observed { rotation: "tuesday", ..asked };
     assert_eq!(next_change(&promoted, &again, &policy()), Some(Change::Announce));
-    let refilled = after(Change::Fill, SecretContents::Empty, &again);
+    let refilled = after(Change::Fill, SecretContents::default(), &again);
     assert_eq!(next_change(&refilled, &again, &policy()), None, "a new authority is what was asked for");
 }
 
@@ -208,7 +211,7 @@ fn a_secret_never_holds_more_authorities_than_are_taken_from_it() {
         assert_eq!(next_change(&content, &view, &policy()), Some(Change::Announce), "{rotation}");
         content = after(Change::Promote, after(Change::Announce, content, &view), &view);
     }
-    assert!(matches!(read(&values(&content), &TESTED), SecretContents::Complete(_)));
+    whole(&read(&values(&content), &TESTED));
     let more = Observed { rotation: "more", ..view.clone() };
     assert_eq!(next_change(&content, &more, &policy()), None, "the request waits");
     let content = after(Change::Promote, after(Change::Announce, content, &more), &more);
@@ -218,9 +221,9 @@ fn a_secret_never_holds_more_authorities_than_are_taken_from_it() {
     for values in [values(&content), long] {
         let content = read(&values, &TESTED);
         assert_eq!(next_change(&content, &view, &policy()), Some(Change::Rebuild));
-        let SecretContents::Damaged { damage, cas: None, leaf: None } = content else { panic!("it is taken") };
+        let SecretContents { damage, cas: None, leaf: None } = content else { panic!("it is taken") };
         let expected = "authorities.json holds more than 16 certificate authorities, or more than 65536 bytes";
-        assert_eq!(damage.to_string(), expected);
+        assert_eq!(damage.unwrap().to_string(), expected);
     }
 }
 
@@ -230,13 +233,13 @@ fn a_leaf_is_renewed_even_while_a_rotation_cannot_go_on() {
     let announced = after(Change::Announce, filled(), &rotation);
     assert_eq!(next_change(&announced, &at(start() + 60 * DAY), &policy()), Some(Change::Reissue));
     let reissued = after(Change::Reissue, announced, &at(start() + 60 * DAY));
-    assert!(whole(&reissued).cas.next.is_some());
+    assert!(whole(&reissued).0.next.is_some());
     // The configurations could not be written until the new authority had expired as well.
     let late = start() + 1001 * DAY;
     assert_eq!(next_change(&reissued, &at(late), &policy()), Some(Change::Rebuild));
     let rebuilt = after(Change::Rebuild, reissued, &at(late));
-    assert!(whole(&rebuilt).cas.next.is_none());
-    assert_eq!(whole(&rebuilt).leaf.pair.summary().not_after, late + 90 * DAY);
+    assert!(whole(&rebuilt).0.next.is_none());
+    assert_eq!(whole(&rebuilt).1.pair.summary.not_after, late + 90 * DAY);
 }
 
 /// What is damaged and how, what is said of it, and whether the authority and the leaf survive.
@@ -246,8 +249,8 @@ type Case<'a> = (&'a str, Option<&'a [u8]>, &'a str, bool, bool);
 fn whatever_is_damaged_is_rebuilt_and_what_is_whole_is_kept() {
     let content = filled();
     let other = values(&filled());
-    let authority = whole(&content).cas.signing.ca.cert_pem().to_owned();
-    let serial = whole(&content).leaf.pair.summary().serial.clone();
+    let authority = whole(&content).0.signing.cert_pem().to_owned();
+    let serial = whole(&content).1.pair.summary.serial.clone();
     let damaged = |key: &str, value: Option<&[u8]>| {
         let mut values = values(&content);
         match value {
@@ -287,14 +290,13 @@ fn whatever_is_damaged_is_rebuilt_and_what_is_whole_is_kept() {
     ];
     for (key, value, expected, authority_kept, leaf_kept) in cases {
         let content = damaged(key, *value);
-        let SecretContents::Damaged { damage, .. } = &content else { panic!("{key}") };
-        assert_eq!(gmsa_core::causes::chain(damage), *expected, "{key}");
+        assert_eq!(gmsa_core::causes::chain(content.damage.as_ref().unwrap()), *expected, "{key}");
         assert_eq!(next_change(&content, &at(start()), &policy()), Some(Change::Rebuild), "{key}");
         let rebuilt = after(Change::Rebuild, content, &at(start()));
-        let stored = whole(&rebuilt);
-        assert_eq!(stored.cas.signing.ca.cert_pem() == authority, *authority_kept, "{key}");
-        assert_eq!(stored.leaf.pair.summary().serial == serial, *leaf_kept, "{key}");
-        assert!(matches!(read(&values(&rebuilt), &TESTED), SecretContents::Complete(_)), "{key}");
+        let (cas, leaf) = whole(&rebuilt);
+        assert_eq!(cas.signing.cert_pem() == authority, *authority_kept, "{key}");
+        assert_eq!(leaf.pair.summary.serial == serial, *leaf_kept, "{key}");
+        whole(&read(&values(&rebuilt), &TESTED));
     }
 }
 
@@ -304,7 +306,7 @@ fn a_damaged_secret_with_an_expired_authority_gets_a_new_one() {
     damaged.remove(TLS_CERT);
     let late = start() + 1001 * DAY;
     let rebuilt = after(Change::Rebuild, read(&damaged, &TESTED), &at(late));
-    assert_eq!(whole(&rebuilt).leaf.pair.summary().not_after, late + 90 * DAY);
+    assert_eq!(whole(&rebuilt).1.pair.summary.not_after, late + 90 * DAY);
     assert_eq!(next_change(&rebuilt, &at(late), &policy()), None);
 }
 
@@ -317,9 +319,8 @@ fn the_key_of_another_authority_is_noticed_and_never_quoted() {
     mixed["signing"]["key"] = other["signing"]["key"].clone();
     let mut values = values(&one);
     values.insert("authorities.json".to_owned(), ByteString(mixed.to_string().into_bytes()));
-    let SecretContents::Damaged { damage, .. } = read(&values, &TESTED) else { panic!("not noticed") };
     assert_eq!(
-        gmsa_core::causes::chain(&damage),
+        gmsa_core::causes::chain(&read(&values, &TESTED).damage.unwrap()),
         "a certificate authority in authorities.json cannot be used: \
          the private key is not the key of the certificate authority"
     );
@@ -334,10 +335,10 @@ fn what_is_written_is_read_back_and_other_keys_are_left_alone() {
     written.insert("notes".to_owned(), ByteString(b"mine".to_vec()));
     let again = read(&written, &TESTED);
     let mut rewritten = written.clone();
-    whole(&again).write(&mut rewritten).unwrap();
+    let (cas, leaf) = whole(&again);
+    write(cas, leaf, &mut rewritten).unwrap();
     assert_eq!(rewritten, written);
-    assert_eq!(whole(&again).cas.last_rotation, "again");
-    assert_eq!(whole(&again).cas.retired.len(), 1);
+    assert_eq!((&*cas.last_rotation, cas.retired.len()), ("again", 1));
 }
 
 /// What happens in a cluster within some time.
@@ -370,7 +371,7 @@ proptest! {
     fn whatever_is_served_is_trusted(events in events()) {
         let policy = IssuancePolicy { ca_lifetime: 400 * DAY, ..policy() };
         let mut now = start();
-        let mut content = SecretContents::Empty;
+        let mut content = SecretContents::default();
         let mut bundle = CaBundle::default();
         let mut published_since: Option<(Vec<u8>, SystemTime)> = None;
         let mut given: VecDeque<(SystemTime, rustls::pki_types::CertificateDer<'static>)> = VecDeque::new();
@@ -380,11 +381,11 @@ proptest! {
                 Event::Wait(time) => now += time,
                 Event::Ask => rotation.push('x'),
                 Event::Round { configurations_fail } => {
-                    if let (SecretContents::Complete(stored), false) = (&content, configurations_fail) {
-                        let cas = stored.cas.policy(now);
-                        let revoked = |cert: &_| cas.revoked.contains(cert);
-                        bundle = bundle.revised(&cas.desired, revoked).unwrap_or(bundle);
-                        let next = stored.cas.next.as_ref().map(|next| next.ca.cert_der().to_vec());
+                    if let (Some(cas), false) = (&content.cas, configurations_fail) {
+                        let wanted = cas.policy(now);
+                        let revoked = |cert: &_| wanted.revoked.contains(cert);
+                        bundle = bundle.revised(&wanted.desired, revoked).unwrap_or(bundle);
+                        let next = cas.next.as_ref().map(|next| next.der.to_vec());
                         if published_since.as_ref().map(|(cert, _)| cert) != next.as_ref() {
                             published_since = next.map(|cert| (cert, now));
                         }
@@ -394,16 +395,15 @@ proptest! {
                     let present = Some(&bundle).filter(|_| !configurations_fail);
                     let view = Observed { now, next_published_for, present, rotation: &rotation };
                     if let Some(change) = next_change(&content, &view, &policy) {
-                        let stored = apply(change, content, &view, &policy).unwrap();
+                        let (cas, leaf) = apply(change, content, &view, &policy).unwrap();
                         // With the authority expired there is nothing left to trust.
                         if change == Change::Rebuild {
                             given.clear();
                             bundle = CaBundle::default();
                         }
-                        let signer = stored.cas.signing.ca.cert_der().clone();
-                        given.push_back((stored.leaf.pair.summary().not_after, signer));
-                        prop_assert!(stored.leaf.pair.summary().not_after > now, "{change:?} leaves an expired certificate");
-                        content = SecretContents::Complete(stored);
+                        given.push_back((leaf.pair.summary.not_after, cas.signing.der.clone()));
+                        prop_assert!(leaf.pair.summary.not_after > now, "{change:?} leaves an expired certificate");
+                        content = complete((cas, leaf));
                     }
                 }
             }
