@@ -1,5 +1,13 @@
 // Made of `crates/rules/data` by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules --test generated`: do not edit.
 
+#[doc = "What encloses the name of a value that a tool fills in: Helm and Jinja, shells and Kubernetes, ERB, Azure DevOps, Octopus, batch files, autoconf, pages."]
+pub static PLACEHOLDER_ENCLOSED: &[&str] = &["{{ }}", "${ }", "$( )", "$[ ]", "<% %>", "« »", "#{ }", "%{ }", "@{ }", "(( ))", "[[ ]]", "__ __", "@@ @@", "< >", "[ ]", "{ }", "@ @", "% %", "~ ~"];
+#[doc = "Common names for values that are still to be written, without separators."]
+pub static PLACEHOLDER_ASKS: &[&str] = &["replaceme", "replacethis", "replacewith", "changeme", "changeit", "changethis", "fillme", "fillin", "editme", "todo", "fixme", "tbd", "placeholder", "tobedefined", "tobefilled", "tobereplaced", "tobedone"];
+#[doc = "Words for a kind of value, which do not name a value."]
+pub static PLACEHOLDER_WORDS: &[&str] = &["account", "ad", "credential", "credspec", "directory", "dns", "domain", "enter", "forest", "gmsa", "group", "guid", "here", "id", "identity", "insert", "machine", "managed", "my", "name", "netbios", "object", "plugin", "objectid", "secret", "service", "serviceaccount", "sid", "spec", "the", "uri", "user", "username", "value", "vault"];
+#[doc = "The names of fields that hold a secret."]
+pub static SECRET_FIELDS: &[&str] = &["accesskey", "accesstoken", "accountkey", "apikey", "clientsecret", "cred", "kennwort", "motdepasse", "pass", "passe", "passphrase", "passwd", "password", "passwort", "plaintextpassword", "pswd", "pw", "pwd", "secret", "sharedaccesskey", "sig", "token", "vaulttoken"];
 #[doc = "A webhook is registered for a kind that it does not review."]
 pub static UNEXPECTED_KIND: Rule = Rule {
     id: "unexpected-kind",

@@ -1,5 +1,17 @@
 // Made of `crates/rules/data` by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules --test generated`: do not edit.
 
+#[doc = "Words of hcsshim, the kubelet and CCG: a text with one is about the start of a container."]
+pub static START_WORDS: &[&str] = &["createcomputesystem", "encountered an error during", "createprocess", "winapi error", "hcs::", "pod sandbox", "containerd task", "external credentials", "credential guard"];
+#[doc = "Words of commands and clients in a container."]
+pub static RUNNING_WORDS: &[&str] = &["lsacallauthenticationpackage", "setspn", "dsbind", "netlogon", "trusted dc", "trust verification", "klist", "nltest", "dsgetdcname", "parent domain", "getting dc name", "nlsetstatus", "secure session", "exception", "system error", "sspi", "group policy", "securitycontext", "nt_status_", "status = ", "account failed to log on", "samlogon: ", "session setup failed", "failed to join"];
+#[doc = "Words of a failed logon."]
+pub static LOGON_WORDS: &[&str] = &["netlogon", "trusted dc", "trust verification", "klist", "nltest", "logon", "join", "getticket", "lsacallauthenticationpackage"];
+#[doc = "Statuses that are too general: they count only if a logon or the start of a container failed."]
+pub static VAGUE: &[&str] = &["ERROR_ACCESS_DENIED", "STATUS_ACCESS_DENIED", "ERROR_INVALID_PARAMETER", "STATUS_INVALID_PARAMETER", "ERROR_BAD_NETPATH", "ERROR_NOT_SUPPORTED", "STATUS_NOT_SUPPORTED", "ERROR_FILE_NOT_FOUND", "ERROR_PATH_NOT_FOUND", "ERROR_DIRECTORY", "ERROR_DISK_FULL", "ERROR_SERVICE_DISABLED", "ERROR_SERVICE_DOES_NOT_EXIST", "E_FAIL", "E_UNEXPECTED", "STATUS_UNSUCCESSFUL", "E_NOINTERFACE", "ERROR_NOT_FOUND", "STATUS_NOT_FOUND", "ERROR_INTERNAL_ERROR", "STATUS_INTERNAL_ERROR"];
+#[doc = "Words before a code of Kerberos; the first are of the Windows events 4768, 4769 and 4771."]
+pub static KERBEROS_CODES: &[&str] = &["failure code: 0x", "failure code 0x", "result code: 0x", "result code 0x", "kerberos error code", "kdc_err_", "krb_ap_err_"];
+#[doc = "Words before a result of LDAP."]
+pub static LDAP_CODES: &[&str] = &["ldap: error code", "ldap error code", "ldap result code"];
 #[doc = "The node cannot parse the contents of the credential spec."]
 pub static CONTENTS_REJECTED: Rule = Rule {
     id: "contents-rejected",

@@ -90,8 +90,10 @@ pub(crate) struct Term<Expressions, Fields> {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(bound(deserialize = "Values: Default + Deserialize<'de>"))]
 pub(crate) struct Requirement<Values = Vec<Text>> {
-    key: Option<Text>,
-    operator: Option<Text>,
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub key: Text,
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub operator: Text,
     #[serde(default, deserialize_with = "null_is_default")]
     pub values: Values,
 }
@@ -100,16 +102,6 @@ impl<Terms> AffinityFields<Terms> {
     /// The required terms; `None` where nothing is required.
     pub fn terms(&self) -> Option<&Terms> {
         self.required.as_ref().map(|required| &required.node_selector_terms)
-    }
-}
-
-impl<Values> Requirement<Values> {
-    pub fn key(&self) -> &str {
-        self.key.as_deref().unwrap_or_default()
-    }
-
-    pub fn operator(&self) -> &str {
-        self.operator.as_deref().unwrap_or_default()
     }
 }
 
@@ -122,14 +114,14 @@ impl NodeAffinity {
     /// The nodes that it names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let requirements = self.0.terms().into_iter().flatten().flat_map(|term| &term.match_fields);
-        let by_name = requirements.filter(|requirement| requirement.operator() == "In");
+        let by_name = requirements.filter(|requirement| &*requirement.operator == "In");
         by_name.flat_map(|requirement| requirement.values.iter().map(|name| &**name))
     }
 
     /// The values that its requirements name for a label.
     pub fn values<'s>(&'s self, label: &'s str) -> impl Iterator<Item = &'s str> {
         let requirements = self.0.terms().into_iter().flatten().flat_map(|term| &term.match_expressions);
-        let about_label = requirements.filter(move |requirement| requirement.key() == label);
+        let about_label = requirements.filter(move |requirement| &*requirement.key == label);
         about_label.flat_map(|requirement| requirement.values.iter().map(|value| &**value))
     }
 }
@@ -137,11 +129,11 @@ impl NodeAffinity {
 impl Term<Vec<Requirement>, Vec<Requirement>> {
     fn allows(&self, node: &impl Node) -> bool {
         let holds =
-            |requirement: &Requirement, value| holds(requirement.operator(), &requirement.values, value) != Some(false);
+            |requirement: &Requirement, value| holds(&requirement.operator, &requirement.values, value) != Some(false);
         let is_empty = self.match_expressions.is_empty() && self.match_fields.is_empty();
         !is_empty
-            && self.match_expressions.iter().all(|requirement| holds(requirement, node.label(requirement.key())))
-            && self.match_fields.iter().all(|requirement| match requirement.key() {
+            && self.match_expressions.iter().all(|requirement| holds(requirement, node.label(&requirement.key)))
+            && self.match_fields.iter().all(|requirement| match &*requirement.key {
                 "metadata.name" => holds(requirement, node.name()),
                 _ => true,
             })

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::Rule;
+use super::{RUNNING_WORDS, Rule, START_WORDS};
 
 /// The phase of an error: the same status has another meaning in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -19,45 +19,8 @@ pub enum Phase {
 impl Phase {
     /// The phase that a text shows: by words of hcsshim, the kubelet and CCG, or of commands and clients in a container.
     pub(super) fn of(text: &str) -> Option<Self> {
-        const START: [&str; 9] = [
-            "createcomputesystem",
-            "encountered an error during",
-            "createprocess",
-            "winapi error",
-            "hcs::",
-            "pod sandbox",
-            "containerd task",
-            "external credentials",
-            "credential guard",
-        ];
-        const RUNNING: [&str; 24] = [
-            "lsacallauthenticationpackage",
-            "setspn",
-            "dsbind",
-            "netlogon",
-            "trusted dc",
-            "trust verification",
-            "klist",
-            "nltest",
-            "dsgetdcname",
-            "parent domain",
-            "getting dc name",
-            "nlsetstatus",
-            "secure session",
-            "exception",
-            "system error",
-            "sspi",
-            "group policy",
-            "securitycontext",
-            "nt_status_",
-            "status = ",
-            "account failed to log on",
-            "samlogon: ",
-            "session setup failed",
-            "failed to join",
-        ];
         let contains = |words: &[&str]| words.iter().any(|word| text.contains(word));
-        match (contains(&START), contains(&RUNNING)) {
+        match (contains(START_WORDS), contains(RUNNING_WORDS)) {
             (true, _) => Some(Self::Start),
             (false, true) => Some(Self::Running),
             (false, false) => None,

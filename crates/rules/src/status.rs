@@ -4,7 +4,7 @@
 //! on the error codes of the Host Compute System.
 
 use super::{
-    Rule, Words,
+    Rule, VAGUE, Words,
     meaning::{Explanation, Meaning, Phase},
     symbols, words,
 };
@@ -68,30 +68,7 @@ impl WindowsStatus {
 
     /// Whether it is too general: it counts only if a logon or the start of a container failed.
     pub(super) fn is_vague(self) -> bool {
-        [
-            "ERROR_ACCESS_DENIED",
-            "STATUS_ACCESS_DENIED",
-            "ERROR_INVALID_PARAMETER",
-            "STATUS_INVALID_PARAMETER",
-            "ERROR_BAD_NETPATH",
-            "ERROR_NOT_SUPPORTED",
-            "STATUS_NOT_SUPPORTED",
-            "ERROR_FILE_NOT_FOUND",
-            "ERROR_PATH_NOT_FOUND",
-            "ERROR_DIRECTORY",
-            "ERROR_DISK_FULL",
-            "ERROR_SERVICE_DISABLED",
-            "ERROR_SERVICE_DOES_NOT_EXIST",
-            "E_FAIL",
-            "E_UNEXPECTED",
-            "STATUS_UNSUCCESSFUL",
-            "E_NOINTERFACE",
-            "ERROR_NOT_FOUND",
-            "STATUS_NOT_FOUND",
-            "ERROR_INTERNAL_ERROR",
-            "STATUS_INTERNAL_ERROR",
-        ]
-        .contains(&self.name())
+        VAGUE.contains(&self.name())
     }
 
     /// Whether Microsoft has a name for it.

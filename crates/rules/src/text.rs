@@ -26,7 +26,7 @@ use std::{
 };
 
 use super::{
-    GOOD, GSS_FAILURE, PLUGIN_USER, POD_REFUSED, Rule, START_LOGON,
+    GOOD, GSS_FAILURE, LOGON_WORDS, PLUGIN_USER, POD_REFUSED, Rule, START_LOGON,
     Words::{self, Event, General, Message, Refusal, Start},
     all,
     meaning::{Explanation, Meaning, Phase},
@@ -245,18 +245,7 @@ fn unknown<'s>(text: &str, statuses: &'s [WindowsStatus]) -> impl Iterator<Item 
 
 /// Whether a text is about the start of a container or a failed logon, so an otherwise vague status counts.
 fn is_of_logon(text: &str, phase: Option<Phase>) -> bool {
-    let words = [
-        "netlogon",
-        "trusted dc",
-        "trust verification",
-        "klist",
-        "nltest",
-        "logon",
-        "join",
-        "getticket",
-        "lsacallauthenticationpackage",
-    ];
-    phase == Some(Phase::Start) || words.iter().any(|word| text.contains(word))
+    phase == Some(Phase::Start) || LOGON_WORDS.iter().any(|word| text.contains(word))
 }
 
 /// The meaning of a small exit code: by convention, some come from a shell or a signal.

@@ -4,15 +4,18 @@
 
 use std::{fmt::Write as _, fs, path::Path};
 
-use gmsa_test_support::rules::{FamilyData, RuleData, WordData, families};
+use gmsa_test_support::rules::{FamilyData, ListData, RuleData, WordData, families};
 
 const COMMAND: &str = "UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules --test generated";
 
-/// The rules of the core, or the others, as constants.
+/// The rules of the core, or the others, and the lists of words there, as constants.
 fn constants(families: &[FamilyData], are_of_core: bool) -> String {
     let mut constants = format!("// Made of `crates/rules/data` by `{COMMAND}`: do not edit.\n\n");
-    let families = families.iter().filter(|family| is_of_core(family) == are_of_core);
-    for RuleData { id, severity, title, remedy, .. } in families.flat_map(|family| &family.rules) {
+    let families = || families.iter().filter(|family| is_of_core(family) == are_of_core);
+    for ListData { name: list, about, words } in families().flat_map(|family| &family.lists) {
+        let _ = writeln!(constants, "#[doc = {about:?}]\npub static {}: &[&str] = &{words:?};", name(list));
+    }
+    for RuleData { id, severity, title, remedy, .. } in families().flat_map(|family| &family.rules) {
         let _ = write!(
             constants,
             "#[doc = {title:?}]\npub static {}: Rule = Rule {{\n    id: {id:?},\n    severity: Severity::{severity:?},\n    title: {title:?},\n    remedy: {remedy:?},\n}};\n",
@@ -60,7 +63,7 @@ fn table(families: &[FamilyData]) -> String {
     table + "];\n"
 }
 
-/// The name of a rule in Rust.
+/// The name of a rule, or of a list, in Rust.
 fn name(id: &str) -> String {
     id.replace('-', "_").to_uppercase()
 }

@@ -22,6 +22,9 @@ pub struct FamilyData {
     pub removed: BTreeMap<String, String>,
     #[serde(default)]
     pub rules: Vec<RuleData>,
+    /// Words that code looks for.
+    #[serde(default)]
+    pub lists: Vec<ListData>,
     /// Texts of a successful step.
     #[serde(default)]
     pub good: Vec<GoodData>,
@@ -55,6 +58,14 @@ pub struct RuleData {
     /// Whether the code makes its remedy, where it knows the names.
     #[serde(default)]
     pub computed: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListData {
+    pub name: String,
+    pub about: String,
+    pub words: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -36,8 +36,8 @@ mod placement;
 pub(super) mod slot;
 pub mod tickets;
 
+use placement::AllowedNodes;
 pub use placement::VERSION_LABELS;
-use placement::{Affinity, PinnedLabels};
 pub use slot::{Slot, SlotKind, SlotRef};
 use tickets::{SidecarFields, Volumes};
 
@@ -89,9 +89,9 @@ struct PodSpec {
     service_account_name: Option<Text>,
     runtime_class_name: Option<Text>,
     #[serde(default, deserialize_with = "null_is_default")]
-    node_selector: Object<PinnedLabels>,
-    #[serde(default, deserialize_with = "null_is_default")]
-    affinity: Object<Affinity>,
+    node_selector: AllowedNodes,
+    #[serde(default, deserialize_with = "placement::affinity")]
+    affinity: AllowedNodes,
     security_context: Option<Object<SecurityContext>>,
     #[serde(default, deserialize_with = "tickets::volumes")]
     volumes: Volumes,
@@ -298,19 +298,19 @@ impl Pod {
     /// Whether the pod stays on Windows nodes: the scheduler reads neither `spec.os` nor, for this, preferences.
     pub(super) fn keeps_to_windows(&self) -> bool {
         let PodSpec { node_selector, affinity, .. } = &*self.spec;
-        node_selector.on_windows() || affinity.on_windows() || self.pins_build()
+        node_selector.are_windows() || affinity.are_windows() || self.pins_build()
     }
 
     /// Whether it is for an operating system no node has.
     pub(super) fn fits_no_node(&self) -> bool {
-        self.spec.node_selector.on_no_node() || self.spec.affinity.on_no_node()
+        self.spec.node_selector.are_none() || self.spec.affinity.are_none()
     }
 
     /// Whether the pod says which build of Windows it is for, or leaves that to a runtime class.
     pub fn pins_build(&self) -> bool {
         let PodSpec { node_selector, affinity, runtime_class_name, .. } = &*self.spec;
         let runtime_class = runtime_class_name.as_deref().filter(|class| !class.is_empty());
-        node_selector.on_a_build() || affinity.on_a_build() || runtime_class.is_some()
+        node_selector.are_of_a_build() || affinity.are_of_a_build() || runtime_class.is_some()
     }
 
     /// The host name that the pod's author chose for it.
@@ -363,7 +363,7 @@ impl Pod {
 
     /// Whether the pod is for Windows: by `spec.os`, its node selector or its required node affinity.
     pub fn is_for_windows(&self) -> bool {
-        self.is_windows() || self.spec.node_selector.on_windows() || self.spec.affinity.on_windows()
+        self.is_windows() || self.spec.node_selector.are_windows() || self.spec.affinity.are_windows()
     }
 
     /// Whether the pod's author asks for a random host name ([`RANDOM_HOSTNAME`]).

@@ -158,9 +158,7 @@ fn obstacles(pod: &Pod, first: Verb) -> impl Iterator<Item = String> {
 
 /// Warns about a pod with the annotation whose containers do not use what it asks for, or lose a setting to them.
 pub(super) fn warn(pod: &Pod, settings: &TicketSettings, warnings: &mut Warnings) {
-    for advice in advise_tickets(pod, matches!(settings, TicketSettings::On(_))) {
-        warnings.push(advice.rule, &advice.text);
-    }
+    warnings.extend(advise_tickets(pod, matches!(settings, TicketSettings::On(_))));
 }
 
 /// The injected JSON, with placeholders for the values; of the sidecar's lists, `{"use": ITEM}` is an item for one verb. The other containers

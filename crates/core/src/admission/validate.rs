@@ -6,12 +6,14 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    AllowReason, Denial, Facts, Review, ServiceAccount, SlotDenial, advice,
+    AllowReason, Denial, Facts, Review, ServiceAccount, SlotDenial,
+    advice::advise,
     case::{Assessment, Case},
     claims::{Claim, SpecClaims},
     operation::Operation,
     pod::{Pod, Slot, SlotKind, SlotRef},
     preconditions::{expect_few_names, expect_old_pod, expect_pod, spec_name},
+    warning::Warnings,
 };
 use crate::{
     credspec::{MAX_CONTENTS_BYTES, SpecName, Verb, compare::ExpectedContents},
@@ -81,8 +83,9 @@ pub(super) fn check(case: &Case) -> Assessment {
     }
     // Only here the pod is as it will be stored.
     let created = review.object.as_ref().filter(|_| review.operation == Operation::Create);
-    let warnings = created.map(advice::on_pod).unwrap_or_default();
-    Assessment { denials, patch: None, warnings, reason: claims.reason }
+    let mut warnings = Warnings::default();
+    warnings.extend(created.map(advise).unwrap_or_default());
+    Assessment { denials, patch: None, warnings: warnings.into_lines(), reason: claims.reason }
 }
 
 /// The facts that slots are checked against.

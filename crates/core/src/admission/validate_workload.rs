@@ -7,7 +7,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    AllowReason, Denial, Facts, MAX_SPECS_PER_POD, Review, ServiceAccount, SlotDenial, TicketSettings, advice,
+    AllowReason, Denial, Facts, MAX_SPECS_PER_POD, Review, ServiceAccount, SlotDenial, TicketSettings,
+    advice::{advise, advise_template},
     case::{Assessment, Case},
     claims::{Claim, SpecClaims},
     pod::{MAX_SLOTS, Pod, Slot, SlotKind},
@@ -91,10 +92,9 @@ fn warn_of_pods(pod: &Pod, Case { review, settings, claims, facts, .. }: &Case, 
     }
     check_specs(pod, claims, facts, warnings);
     tickets::warn(pod, &settings.tickets, warnings);
-    let workload = review.workload.as_ref();
-    let beside = workload.map(|workload| advice::advise_template(pod, &workload.unsupported, workload.replicas));
-    for advice in advice::advise(pod).into_iter().chain(beside.into_iter().flatten()) {
-        warnings.push(advice.rule, &advice.text);
+    warnings.extend(advise(pod));
+    if let Some(workload) = &review.workload {
+        warnings.extend(advise_template(pod, &workload.unsupported, workload.replicas));
     }
 }
 

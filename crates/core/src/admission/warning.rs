@@ -7,7 +7,7 @@
 
 use super::Denial;
 use crate::{
-    diagnostic::Rule,
+    diagnostic::{Diagnostic, Rule},
     quote::{bare, shorten},
 };
 
@@ -46,6 +46,13 @@ impl Warnings {
             self.lines.push(line);
         } else {
             self.left_out += 1;
+        }
+    }
+
+    /// Adds a line for each of these, which fit into one.
+    pub(super) fn extend(&mut self, advice: impl IntoIterator<Item = Diagnostic>) {
+        for Diagnostic { rule, message, .. } in advice {
+            self.push(rule, &message);
         }
     }
 

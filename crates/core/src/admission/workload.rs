@@ -55,11 +55,7 @@ impl Workload {
         let json = kind.template_in(json)?.filter(|_| !is_controlled).map(RawValue::get);
         let template = json.map(Pod::from_json).transpose()?;
         let uses_gmsa = template.as_ref().is_some_and(Pod::uses_gmsa);
-        // Advice only: what cannot be read in these fields, the API server refuses.
-        let unsupported = json
-            .filter(|_| uses_gmsa)
-            .and_then(|json| fields::read(&mut serde_json::Deserializer::from_str(json)).ok())
-            .unwrap_or_default();
+        let unsupported = json.filter(|_| uses_gmsa).map(fields::read).unwrap_or_default();
         Ok(Self { is_controlled, template, unsupported, replicas })
     }
 }

@@ -8,7 +8,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD};
 use serde_json::{Map, Value, json};
 
 use super::{is_dns_label, is_dns_subdomain};
-use crate::quote;
+use crate::{diagnostic::rules, quote};
 
 word_enum! {
     /// A plugin whose input format is known, by its name on the command line.
@@ -127,36 +127,9 @@ fn has_user_info(input: &str) -> bool {
 /// The starts of tokens of GitHub, GitLab and Vault, and of JSON Web Tokens.
 const TOKENS: [&str; 5] = ["ghp_", "github_pat_", "glpat-", "hvs.", "eyJ"];
 
-/// The names of fields that hold a secret.
-const SECRET_FIELDS: [&str; 23] = [
-    "accesskey",
-    "accesstoken",
-    "accountkey",
-    "apikey",
-    "clientsecret",
-    "cred",
-    "kennwort",
-    "motdepasse",
-    "pass",
-    "passe",
-    "passphrase",
-    "passwd",
-    "password",
-    "passwort",
-    "plaintextpassword",
-    "pswd",
-    "pw",
-    "pwd",
-    "secret",
-    "sharedaccesskey",
-    "sig",
-    "token",
-    "vaulttoken",
-];
-
 fn is_secret_field(key: &str, value: &str) -> bool {
     let key: String = key.chars().filter(char::is_ascii_alphabetic).map(|c| c.to_ascii_lowercase()).collect();
-    let is_of_secret = SECRET_FIELDS.contains(&key.as_str())
+    let is_of_secret = rules::SECRET_FIELDS.contains(&key.as_str())
         || ["password", "passwd", "passphrase", "accesskey", "secretkey"].iter().any(|end| key.ends_with(end));
     is_of_secret && !value.trim().is_empty() && !is_reference(value.trim())
 }

@@ -3,7 +3,7 @@
 //! Pure. Invariant: names that Active Directory, Kubernetes or AWS give do not count as placeholders: a SAM name with `$`, a GUID in braces, an ARN.
 
 use super::ccg_plugin::has_guid_shape;
-use crate::quote;
+use crate::{diagnostic::rules, quote};
 
 /// How much of a value is looked at, in bytes: a bound for hostile objects.
 const MAX_LENGTH: usize = 1024;
@@ -13,90 +13,6 @@ const MAX_TRIED: usize = 8;
 
 /// The longest word that is taken apart.
 const MAX_WORD: usize = 40;
-
-/// Delimiters around the name of a value, for tools that fill it in: Helm and Jinja, shells and Kubernetes, ERB, Azure DevOps, Octopus, batch files,
-/// autoconf, pages.
-const ENCLOSED: [(&str, &str); 19] = [
-    ("{{", "}}"),
-    ("${", "}"),
-    ("$(", ")"),
-    ("$[", "]"),
-    ("<%", "%>"),
-    ("«", "»"),
-    ("#{", "}"),
-    ("%{", "}"),
-    ("@{", "}"),
-    ("((", "))"),
-    ("[[", "]]"),
-    ("__", "__"),
-    ("@@", "@@"),
-    ("<", ">"),
-    ("[", "]"),
-    ("{", "}"),
-    ("@", "@"),
-    ("%", "%"),
-    ("~", "~"),
-];
-
-/// Common names for values that are still to be written, without separators.
-const ASKS: [&str; 17] = [
-    "replaceme",
-    "replacethis",
-    "replacewith",
-    "changeme",
-    "changeit",
-    "changethis",
-    "fillme",
-    "fillin",
-    "editme",
-    "todo",
-    "fixme",
-    "tbd",
-    "placeholder",
-    "tobedefined",
-    "tobefilled",
-    "tobereplaced",
-    "tobedone",
-];
-
-/// Words for a kind of value, which do not name a value.
-const GENERIC: [&str; 35] = [
-    "account",
-    "ad",
-    "credential",
-    "credspec",
-    "directory",
-    "dns",
-    "domain",
-    "enter",
-    "forest",
-    "gmsa",
-    "group",
-    "guid",
-    "here",
-    "id",
-    "identity",
-    "insert",
-    "machine",
-    "managed",
-    "my",
-    "name",
-    "netbios",
-    "object",
-    "plugin",
-    "objectid",
-    "secret",
-    "service",
-    "serviceaccount",
-    "sid",
-    "spec",
-    "the",
-    "uri",
-    "user",
-    "username",
-    "value",
-    "vault",
-];
 
 /// Words at the end of a generic name: `gmsa-account-name`.
 const LAST: [&str; 6] = ["guid", "here", "id", "name", "sid", "username"];
@@ -127,7 +43,7 @@ fn is_left_out(text: &str) -> bool {
 }
 
 fn is_enclosed(text: &str) -> bool {
-    ENCLOSED.iter().any(|(open, close)| {
+    rules::PLACEHOLDER_ENCLOSED.iter().filter_map(|pair| pair.split_once(' ')).any(|(open, close)| {
         let mut rest = text;
         (0..MAX_TRIED).any(|_| {
             let Some((_, after)) = rest.split_once(open) else { return false };
@@ -187,13 +103,13 @@ fn asks(text: &str) -> bool {
     let words = words(text);
     let is_crossed_out = |word: &String| word.len() >= 3 && word.bytes().all(|b| b == b'x');
     let is_of_reader = |word: &String| word.strip_prefix("your").is_some_and(|rest| rest.is_empty() || is_kind(rest));
-    let asks = |joined: &[String]| ASKS.contains(&joined.concat().as_str());
+    let asks = |joined: &[String]| rules::PLACEHOLDER_ASKS.contains(&joined.concat().as_str());
     words.iter().any(|word| is_crossed_out(word) || is_of_reader(word))
         || (1..=3).any(|length| words.windows(length).any(asks))
 }
 
 fn is_kind(word: &str) -> bool {
-    GENERIC.contains(&word)
+    rules::PLACEHOLDER_WORDS.contains(&word)
 }
 
 /// Whether it is made of words that name nothing: `gMSA-ACCOUNT-NAME`, `domain_sid`, `DOMAINNAME`.
@@ -212,7 +128,8 @@ fn parts(word: &str) -> Option<usize> {
     if is_kind(word) {
         return Some(1);
     }
-    let starts = GENERIC.iter().filter(|known| known.len() > 2).filter_map(|known| word.strip_prefix(known));
+    let starts =
+        rules::PLACEHOLDER_WORDS.iter().filter(|known| known.len() > 2).filter_map(|known| word.strip_prefix(known));
     starts.filter_map(parts).map(|parts| parts + 1).min()
 }
 

@@ -188,7 +188,7 @@ async fn pod(world: &World, name: &str) -> anyhow::Result<Vec<Check>> {
     }
     checks.push(contents(world, &pod).await);
     let advice = advise(&pod.admission);
-    checks.extend(advice.into_iter().map(|advice| Check::breach(ADMISSION, advice.rule, advice.text)));
+    checks.extend(advice.into_iter().map(|found| Check::breach(ADMISSION, found.rule, found.message)));
     let pods = [&pod];
     let (events, nodes) = tokio::join!(Events::read(world, Some(namespace)), Nodes::read(world, &pods, false));
     let steps = Seen { pod: &pod, target, nodes: &nodes, events: &events }.steps();

@@ -11,9 +11,9 @@ use std::collections::HashMap;
 
 use super::{
     super::workload::{Kind, PodCount, PodNames},
-    Advice, Pod,
+    Pod,
 };
-use crate::diagnostic::{Severity, rules};
+use crate::diagnostic::{Diagnostic, Severity, rules};
 
 /// The length of the part of a host name that identifies a computer.
 const COMPUTER_NAME_LENGTH: usize = 15;
@@ -51,7 +51,7 @@ pub struct Replicas<'w> {
 
 /// A warning about the host names of a workload's pods; its pointer is relative to the workload. `gives_hostnames` says that the
 /// webhook gives random ones to all.
-pub fn advise_replicas(pod: &Pod, replicas: Replicas<'_>, gives_hostnames: bool) -> Option<Advice> {
+pub fn advise_replicas(pod: &Pod, replicas: Replicas<'_>, gives_hostnames: bool) -> Option<Diagnostic> {
     let Replicas { kind, name, count, .. } = replicas;
     if pod.is_linux() || !pod.uses_gmsa() || count.is_some_and(|count| count < 2) {
         return None;
@@ -61,7 +61,7 @@ pub fn advise_replicas(pod: &Pod, replicas: Replicas<'_>, gives_hostnames: bool)
         PodNames::Numbered => {
             let [one, other] = alike(replicas)?;
             let text = format!("the host names {one:?} and {other:?} have the same first 15 characters: {CONSEQUENCE}");
-            return Some(advice("/metadata/name", Severity::Warning, text, SHORTER));
+            return Some(shared("/metadata/name", Severity::Warning, text, SHORTER));
         }
         PodNames::Hashed => name.len() + 1 + HASH + 1,
         PodNames::Prefixed => name.len() + 1,
@@ -78,11 +78,12 @@ pub fn advise_replicas(pod: &Pod, replicas: Replicas<'_>, gives_hostnames: bool)
     }
     let pointer = if count.is_some() { "/spec/replicas" } else { "/metadata/name" };
     let text = format!("the host names of its pods have the same first 15 characters: {CONSEQUENCE}");
-    Some(advice(pointer, Severity::Note, text, ASK))
+    Some(shared(pointer, Severity::Note, text, ASK))
 }
 
-fn advice(pointer: &str, severity: Severity, text: String, fix: &'static str) -> Advice {
-    Advice { rule: &rules::SHARED_HOSTNAME, severity, pointer: pointer.to_owned(), text, fix: Some(fix) }
+fn shared(pointer: &str, severity: Severity, message: String, fix: &str) -> Diagnostic {
+    let found = Diagnostic::new(&rules::SHARED_HOSTNAME, message).with_severity(severity).with_fix(fix);
+    Diagnostic { field: pointer.to_owned(), ..found }
 }
 
 /// Two pods of a `StatefulSet` whose names begin alike.
@@ -110,7 +111,7 @@ mod tests {
 
     fn said(pod: &serde_json::Value, replicas: Replicas<'_>, gives: bool) -> Option<(Severity, String)> {
         let pod = Pod::from_json(&pod.to_string()).unwrap();
-        advise_replicas(&pod, replicas, gives).map(|advice| (advice.severity, advice.text))
+        advise_replicas(&pod, replicas, gives).map(|found| (found.severity, found.message))
     }
 
     #[test]

@@ -208,12 +208,8 @@ fn updates_are_not_advised_on() {
 /// The pointers and severities of what is said of three pods of this template.
 fn of_template(pod: &Value) -> Vec<(String, Severity)> {
     let json = pod.to_string();
-    let advice = advise_template(
-        &Pod::from_json(&json).unwrap(),
-        &fields::read(&mut serde_json::Deserializer::from_str(&json)).unwrap(),
-        Some(3),
-    );
-    advice.into_iter().map(|advice| (advice.pointer, advice.severity)).collect()
+    let advice = advise_template(&Pod::from_json(&json).unwrap(), &fields::read(&json), Some(3));
+    advice.into_iter().map(|found| (found.field, found.severity)).collect()
 }
 
 #[test]

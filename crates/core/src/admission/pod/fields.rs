@@ -5,21 +5,16 @@
 //! workload whose pods use GMSA, so no decision pays for them. Invariants: at most `MAX_FOUND` fields of a pod are kept, each in less memory
 //! than its JSON takes.
 
-use std::fmt;
-
-use serde::{
-    Deserializer,
-    de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
+use serde_json::{Deserializer, value::RawValue};
 
 use super::{Pod, Slot, SlotKind};
-use crate::json::Text;
+use crate::json::{Text, fold, fold_entries};
 
 /// The most fields of one pod that are kept: more than any mistake sets; a bound for hostile objects.
 const MAX_FOUND: usize = 64;
 
-/// Below a longer pointer there is none of these fields.
-const MAX_POINTER: usize = 128;
+/// The most steps of a pointer to one of these fields: `/spec/containers/0/resources/limits/hugepages-2Mi`.
+const MAX_STEPS: usize = 6;
 
 /// The most values of one pod that are looked at: more than any pod has, and milliseconds where a hostile object has a million.
 const MAX_VALUES: usize = 1 << 15;
@@ -118,26 +113,15 @@ impl SlotIndex {
     }
 }
 
-/// Reads a Pod, or the template of one.
-///
-/// # Errors
-/// Where the input is not JSON.
-pub fn read<'de, D: Deserializer<'de>>(pod: D) -> Result<Unsupported, D::Error> {
+/// Reads a Pod, or the template of one, from JSON.
+pub fn read(pod: &str) -> Unsupported {
     let mut found = Unsupported::default();
-    FieldWalk { pointer: &mut String::new(), left: &mut { MAX_VALUES }, found: &mut found }.deserialize(pod)?;
+    found.walk("", pod, &mut { MAX_VALUES });
     found.fields.sort_unstable();
     found.fields.dedup();
     found.fields.shrink_to_fit();
     found.on_nano_server.shrink_to_fit();
-    Ok(found)
-}
-
-/// A value of a pod; null is none.
-enum FieldValue<'v> {
-    Flag(bool),
-    Text(&'v str),
-    /// A number, a list or an object.
-    Other,
+    found
 }
 
 impl Unsupported {
@@ -169,8 +153,30 @@ impl Unsupported {
         self.on_nano_server.iter().filter_map(|place| place.slot(pod))
     }
 
-    /// Looks at the value at a pointer, whose keys are not escaped.
-    fn see(&mut self, pointer: &str, value: &FieldValue<'_>) {
+    /// Looks at the value at a pointer, whose keys are not escaped, and at those in it; at no more than `left` values.
+    fn walk(&mut self, pointer: &str, value: &str, left: &mut usize) {
+        if *left == 0 || value == "null" || pointer.matches('/').count() > MAX_STEPS {
+            return;
+        }
+        *left -= 1;
+        let input = &mut Deserializer::from_str(value);
+        // Another value than a list or an object has none in it.
+        if value.starts_with('{') {
+            let below = |(): &mut (), key: Text, below: &RawValue| {
+                self.walk(&format!("{pointer}/{}", &*key), below.get(), left);
+            };
+            let _ = fold_entries(input, (), below);
+        } else if value.starts_with('[') {
+            let below = |index: &mut usize, below: &RawValue| {
+                self.walk(&format!("{pointer}/{index}"), below.get(), left);
+                *index += 1;
+            };
+            let _ = fold(input, 0, below);
+        }
+        self.see(pointer, value);
+    }
+
+    fn see(&mut self, pointer: &str, value: &str) {
         let mut steps: Vec<&str> = pointer.split('/').skip(1).collect();
         let kind = steps.get(1).and_then(|list| SlotKind::of_field(list));
         let index = kind.map_or(Some(0), |_| steps.get(2)?.parse().ok());
@@ -184,21 +190,18 @@ impl Unsupported {
         }
         let path = steps.get(if kind.is_some() { 3 } else { 1 }..).unwrap_or_default().join(".");
         if kind.is_some() && path == "image" {
-            let is_on_it = matches!(value, FieldValue::Text(image) if image.contains("nanoserver"));
+            let is_on_it = value.contains("nanoserver");
             self.on_nano_server.extend((is_on_it && self.on_nano_server.len() < MAX_FOUND).then_some(place));
         }
         let (set, is_false) = match (kind.is_some(), &*path, value) {
             // The API server cannot tell `false` from absent where a field is filtered.
-            (false, "hostIPC" | "hostPID" | "hostNetwork", FieldValue::Flag(false)) => return,
+            (false, "hostIPC" | "hostPID" | "hostNetwork", "false") => return,
             // Inverted: its default is `true`.
-            (false, "hostUsers", FieldValue::Flag(is_default)) => (&*path, *is_default),
-            (false, "dnsPolicy", FieldValue::Text("ClusterFirstWithHostNet")) => {
-                ("dnsPolicy: ClusterFirstWithHostNet", false)
-            }
-            (false, "volumes.*.emptyDir.medium", FieldValue::Text("Memory")) => ("emptyDir.medium: Memory", false),
-            (true, "volumeMounts.*.mountPropagation", FieldValue::Text(how)) if !["", "None"].contains(how) => {
-                ("mountPropagation", false)
-            }
+            (false, "hostUsers", value) => (&*path, value == "true"),
+            (false, "dnsPolicy", r#""ClusterFirstWithHostNet""#) => ("dnsPolicy: ClusterFirstWithHostNet", false),
+            (false, "volumes.*.emptyDir.medium", r#""Memory""#) => ("emptyDir.medium: Memory", false),
+            (true, "volumeMounts.*.mountPropagation", r#""""# | r#""None""#) => return,
+            (true, "volumeMounts.*.mountPropagation", _) => ("mountPropagation", false),
             (true, "volumeDevices.*", _) => ("volumeDevices", false),
             (true, path, _)
                 if path.starts_with("resources.limits.hugepages-")
@@ -207,93 +210,12 @@ impl Unsupported {
                 ("resources: hugepages", false)
             }
             (true, path, _) if !path.starts_with("securityContext.") => return,
-            (_, path, value) => (path, matches!(value, FieldValue::Flag(false))),
+            (_, path, value) => (path, value == "false"),
         };
         let item = if ["emptyDir.medium: Memory", "mountPropagation"].contains(&set) { item } else { 0 };
         let field = FIELDS.iter().position(|known| known.path == set).and_then(|at| u8::try_from(at).ok());
         let room = MAX_FOUND.saturating_sub(self.fields.len());
         self.fields.extend(field.map(|field| Found { place, field, item, is_false }).into_iter().take(room));
-    }
-}
-
-/// Shows each value of a pod, with its place, to [`Unsupported::see`].
-struct FieldWalk<'w> {
-    pointer: &'w mut String,
-    /// How many more values are looked at.
-    left: &'w mut usize,
-    found: &'w mut Unsupported,
-}
-
-impl FieldWalk<'_> {
-    /// The same for a value in this one.
-    fn below(&mut self, step: &str) -> FieldWalk<'_> {
-        self.pointer.push('/');
-        self.pointer.push_str(step);
-        FieldWalk { pointer: self.pointer, left: self.left, found: self.found }
-    }
-
-    fn see(self, value: &FieldValue<'_>) {
-        self.found.see(self.pointer, value);
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for FieldWalk<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<(), D::Error> {
-        if self.pointer.len() > MAX_POINTER || *self.left == 0 {
-            return input.deserialize_ignored_any(IgnoredAny).map(drop);
-        }
-        *self.left -= 1;
-        input.deserialize_any(self)
-    }
-}
-
-macro_rules! see {
-    ($($visit:ident: $type:ty => $seen:expr),*) => {
-        $(fn $visit<E>(self, value: $type) -> Result<(), E> {
-            self.see(&$seen(value));
-            Ok(())
-        })*
-    };
-}
-
-impl<'de> Visitor<'de> for FieldWalk<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    see!(visit_bool: bool => FieldValue::Flag, visit_str: &str => FieldValue::Text, visit_i64: i64 => |_| FieldValue::Other, visit_u64: u64 => |_| FieldValue::Other, visit_f64: f64 => |_| FieldValue::Other);
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
-        let (length, mut index) = (self.pointer.len(), 0);
-        while *self.left > 0 && items.next_element_seed(self.below(&index.to_string()))?.is_some() {
-            self.pointer.truncate(length);
-            index += 1;
-        }
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        self.pointer.truncate(length);
-        self.see(&FieldValue::Other);
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<(), A::Error> {
-        let length = self.pointer.len();
-        while *self.left > 0
-            && let Some(key) = entries.next_key::<Text>()?
-        {
-            entries.next_value_seed(self.below(&key))?;
-            self.pointer.truncate(length);
-        }
-        while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        self.see(&FieldValue::Other);
-        Ok(())
     }
 }
 

@@ -55,77 +55,90 @@ fn is_like_os(key: &str) -> bool {
     OS.iter().any(|os| key.eq_ignore_ascii_case(os))
 }
 
-/// The node selector: each label with its value is a condition.
-#[derive(Debug, Default)]
-pub(super) struct PinnedLabels(Expressions);
+/// The nodes that a pod may land on, as far as one of its fields says. A requirement takes some away.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AllowedNodes {
+    linux: bool,
+    windows: bool,
+    /// Whether they may have any build of Windows.
+    any_build: bool,
+}
 
-impl PinnedLabels {
-    pub fn on_windows(&self) -> bool {
-        self.0.not_on_linux && !self.0.not_on_windows
-    }
-
-    /// Whether the pod stays on nodes of one build of Windows.
-    pub fn on_a_build(&self) -> bool {
-        self.0.on_a_build
-    }
-
-    /// Whether it selects a label or a value of an operating system that no node has, such as one in another case.
-    pub fn on_no_node(&self) -> bool {
-        self.0.not_on_linux && self.0.not_on_windows
+impl Default for AllowedNodes {
+    fn default() -> Self {
+        Self { linux: true, windows: true, any_build: true }
     }
 }
 
-impl<'de> Deserialize<'de> for PinnedLabels {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        let add = |all: &mut Expressions, key: Text, value: Option<Text>| {
-            all.add(&key, "In", &Values { first: vec![value.unwrap_or_default()], more: false });
+impl AllowedNodes {
+    pub fn are_windows(self) -> bool {
+        self.windows && !self.linux
+    }
+
+    /// Whether they have certain builds of Windows.
+    pub fn are_of_a_build(self) -> bool {
+        !self.any_build
+    }
+
+    /// Whether a label or a value of an operating system is required that no node has, such as one in another case.
+    pub fn are_none(self) -> bool {
+        !self.linux && !self.windows
+    }
+
+    fn require(&mut self, key: &str, operator: &str, Values { first, more }: &Values) {
+        // An empty list is refused by the API server, and says nothing here.
+        let is_in = operator == "In" && !first.is_empty();
+        // Values of such a label that a Linux node does not have.
+        let are_of_windows = is_in && first.iter().all(|value| is_of_windows(key, names_windows(value)));
+        let allows = |system: OperatingSystem| {
+            let is_ruled_out = (operator != "In" || is_in) && holds(operator, first, system.label(key)) == Some(false);
+            *more || !(is_ruled_out || are_of_windows && system == OperatingSystem::Linux)
         };
-        fold_entries(input, Expressions::default(), add).map(Self)
+        self.linux &= allows(OperatingSystem::Linux);
+        self.windows &= allows(OperatingSystem::Windows);
+        self.any_build &= *more || !is_in || !first.iter().all(|value| pins_build(key, has_version(value)));
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
+/// Reads a node selector: each label with its value is a requirement.
+impl<'de> Deserialize<'de> for AllowedNodes {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        fold_entries(input, Self::default(), |nodes, key, value: Option<Text>| {
+            nodes.require(&key, "In", &Values { first: vec![value.unwrap_or_default()], more: false });
+        })
+    }
+}
+
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Affinity {
+struct Affinity {
     #[serde(default, deserialize_with = "null_is_default")]
     node_affinity: Object<AffinityFields<Terms>>,
 }
 
-impl Affinity {
-    pub fn on_windows(&self) -> bool {
-        self.node_affinity.terms().is_some_and(|terms| terms.any && !terms.on_linux)
-    }
-
-    /// Whether the pod stays on nodes of certain builds of Windows.
-    pub fn on_a_build(&self) -> bool {
-        self.node_affinity.terms().is_some_and(|terms| terms.any && !terms.one_on_any_build)
-    }
-
-    pub fn on_no_node(&self) -> bool {
-        self.node_affinity.terms().is_some_and(|terms| terms.any && !terms.on_linux && !terms.on_windows)
-    }
+/// Reads an affinity.
+pub(super) fn affinity<'de, D: Deserializer<'de>>(input: D) -> Result<AllowedNodes, D::Error> {
+    let affinity: Object<Affinity> = null_is_default(input)?;
+    Ok(affinity.node_affinity.terms().and_then(|terms| terms.0).unwrap_or_default())
 }
 
-/// Alternatives: one of them must hold, so each of them must keep the pod on Windows. A term that no node matches does not count.
-#[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact about the list")]
-struct Terms {
-    any: bool,
-    on_linux: bool,
-    on_windows: bool,
-    one_on_any_build: bool,
-}
+/// Alternatives: the nodes of any of them are allowed. `None` where there are no terms, which the API server refuses.
+#[derive(Default)]
+struct Terms(Option<AllowedNodes>);
 
 impl<'de> Deserialize<'de> for Terms {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        fold(input, Self::default(), |terms: &mut Self, Object(term): Object<Term<Expressions, HasFields>>| {
-            let (all, has_fields) = (term.match_expressions, term.match_fields.0);
-            let is_of = |system: OperatingSystem| (all.any || has_fields) && !all.excludes(system);
-            let (linux, windows) = (is_of(OperatingSystem::Linux), is_of(OperatingSystem::Windows));
-            terms.any = true;
-            terms.on_linux |= linux;
-            terms.on_windows |= windows;
-            terms.one_on_any_build |= (linux || windows) && !all.on_a_build;
+        const NONE: AllowedNodes = AllowedNodes { linux: false, windows: false, any_build: false };
+        fold(input, Self::default(), |Self(nodes), Object(term): Object<Term<Expressions, HasFields>>| {
+            let of_term = match (term.match_expressions.0, term.match_fields.0) {
+                // No node matches an empty term.
+                (None, false) => NONE,
+                (required, _) => required.unwrap_or_default(),
+            };
+            let nodes = nodes.get_or_insert(NONE);
+            nodes.linux |= of_term.linux;
+            nodes.windows |= of_term.windows;
+            nodes.any_build |= of_term.any_build && !of_term.are_none();
         })
     }
 }
@@ -137,6 +150,19 @@ struct HasFields(bool);
 impl<'de> Deserialize<'de> for HasFields {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         fold(input, Self(false), |fields: &mut Self, _: Object<Requirement<Values>>| fields.0 = true)
+    }
+}
+
+/// Requirements that hold together; `None` where there are none.
+#[derive(Default)]
+struct Expressions(Option<AllowedNodes>);
+
+impl<'de> Deserialize<'de> for Expressions {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        fold(input, Self::default(), |Self(nodes), Object(requirement): Object<Requirement<Values>>| {
+            let Requirement { key, operator, values } = &requirement;
+            nodes.get_or_insert_default().require(key, operator, values);
+        })
     }
 }
 
@@ -156,47 +182,6 @@ impl Node for OperatingSystem {
             Self::Linux => LabelValue::Value("linux"),
             Self::Windows => LabelValue::Value("windows"),
         }
-    }
-}
-
-/// Conditions that hold together, so one of them is enough.
-#[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact about the list")]
-struct Expressions {
-    any: bool,
-    not_on_linux: bool,
-    not_on_windows: bool,
-    on_a_build: bool,
-}
-
-impl Expressions {
-    fn excludes(&self, system: OperatingSystem) -> bool {
-        if system == OperatingSystem::Linux { self.not_on_linux } else { self.not_on_windows }
-    }
-
-    fn add(&mut self, key: &str, operator: &str, Values { first, more }: &Values) {
-        // Values of such a label that a Linux node does not have.
-        let are_of_windows =
-            operator == "In" && !first.is_empty() && first.iter().all(|value| is_of_windows(key, names_windows(value)));
-        let excludes = |system: OperatingSystem| {
-            // An empty list is refused by the API server, and says nothing here.
-            let is_empty = operator == "In" && first.is_empty();
-            let is_ruled_out = !is_empty && holds(operator, first, system.label(key)) == Some(false);
-            !more && (is_ruled_out || are_of_windows && system == OperatingSystem::Linux)
-        };
-        self.any = true;
-        self.not_on_linux |= excludes(OperatingSystem::Linux);
-        self.not_on_windows |= excludes(OperatingSystem::Windows);
-        let pins = |value: &Text| pins_build(key, has_version(value));
-        self.on_a_build |= operator == "In" && !more && !first.is_empty() && first.iter().all(pins);
-    }
-}
-
-impl<'de> Deserialize<'de> for Expressions {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        fold(input, Self::default(), |all: &mut Self, Object(requirement): Object<Requirement<Values>>| {
-            all.add(requirement.key(), requirement.operator(), &requirement.values);
-        })
     }
 }
 

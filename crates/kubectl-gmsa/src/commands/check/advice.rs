@@ -6,7 +6,7 @@
 use gmsa_core::{
     admission::{
         advice::{
-            Advice, advise, advise_template, advise_tickets,
+            advise, advise_template, advise_tickets,
             same_computer::{Replicas, advise_replicas},
         },
         pod::{Pod, RANDOM_HOSTNAME, SlotKind, fields},
@@ -40,10 +40,9 @@ const RUNTIMES: [&str; 2] = ["io.containerd.cri.runtime-handler", "io.kubernetes
 
 /// The findings on what the pod says, which no decision is about.
 pub(super) async fn findings(checked: &CheckedPod<'_>, pod: &Pod, context: &CheckContext) -> Vec<Diagnostic> {
-    // Unreadable fields are skipped, because the API server refuses them.
-    let unsupported = fields::read(&checked.pod.json).unwrap_or_default();
+    let unsupported = fields::read(&checked.pod.json.to_string());
     let advice = advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.count()));
-    let advised = |advice: Advice| checked.advised_at(&checked.place(&advice.pointer), advice);
+    let advised = |found: Diagnostic| checked.placed(&found.field.clone(), found);
     let mut found: Vec<Diagnostic> = advice.chain(advise_tickets(pod, false)).map(advised).collect();
     found.extend(runtime_annotations(checked));
     found.extend(ignored(checked));
@@ -72,9 +71,8 @@ fn runtime_annotations(checked: &CheckedPod<'_>) -> Vec<Diagnostic> {
 async fn alike(checked: &CheckedPod<'_>, pod: &Pod, context: &CheckContext) -> Option<Diagnostic> {
     let replicas = checked.replicas()?;
     advise_replicas(pod, replicas, false)?;
-    let advice = advise_replicas(pod, replicas, context.replica_is(gives_hostnames).await)?;
-    let place = format!("{}{}", checked.root, advice.pointer);
-    Some(checked.advised_at(&place, advice))
+    let found = advise_replicas(pod, replicas, context.replica_is(gives_hostnames).await)?;
+    Some(checked.placed_at(&format!("{}{}", checked.root, found.field), found))
 }
 
 /// The finding that the webhook ignores the annotation for a random host name.

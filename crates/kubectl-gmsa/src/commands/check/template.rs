@@ -8,10 +8,7 @@ use std::borrow::Cow;
 
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
-    admission::{
-        advice::{Advice, same_computer::Replicas},
-        workload::Kind,
-    },
+    admission::{advice::same_computer::Replicas, workload::Kind},
     diagnostic::{Diagnostic, Rule},
     pointer::{dotted, escape},
 };
@@ -194,13 +191,9 @@ impl<'d> CheckedPod<'d> {
         self.placed_at(place, Diagnostic::new(rule, message))
     }
 
-    fn placed_at(&self, place: &str, found: Diagnostic) -> Diagnostic {
+    /// A finding that exists already, about a place in the document.
+    pub(super) fn placed_at(&self, place: &str, found: Diagnostic) -> Diagnostic {
         Diagnostic { object: self.object.clone(), field: dotted(place), ..found }.at(self.document.location_of(place))
-    }
-
-    /// Advice about a place in the document.
-    pub(super) fn advised_at(&self, place: &str, Advice { rule, severity, text, fix, .. }: Advice) -> Diagnostic {
-        self.finding_at(rule, place, text).with_severity(severity).fixed(fix.map(str::to_owned))
     }
 
     /// The row of a credential spec that the pod names here; the caller sets its result.

@@ -176,7 +176,7 @@ pub async fn add(world: &World, pod: &ClusterPod, target: FixTarget<'_>, steps: 
     }
     steps.push(found);
     let advice = advise_tickets(&pod.admission, false).into_iter().filter(|_| runs);
-    steps.extend(advice.map(|advice| Check::breach(IN_THE_POD, advice.rule, advice.text)));
+    steps.extend(advice.map(|found| Check::breach(IN_THE_POD, found.rule, found.message)));
 }
 
 impl<'p> TicketPod<'p> {
