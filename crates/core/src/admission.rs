@@ -55,7 +55,6 @@ pub use decision::{Decision, Verdict};
 pub use denial::{Denial, Failure, FailureKind, SlotDenial};
 use facts::Facts;
 pub use facts::{Known, Source, SpecFact, UseFact};
-pub use patch::Patch;
 pub use review::Review;
 pub use service_account::ServiceAccount;
 pub use step::{Fact, Freshness, Question, Step, Undecided};

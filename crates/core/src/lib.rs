@@ -38,6 +38,12 @@ macro_rules! word_enum {
                 match self { $(Self::$variant => $word),+ }
             }
         }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
     };
 }
 

@@ -1,19 +1,18 @@
 //! The meaning of an error in a text: its rules, and the phase in which it occurred.
 
-use std::fmt;
-
+use gmsa_core::word_enum;
 use serde::Serialize;
 
 use super::{RUNNING_WORDS, Rule, START_WORDS};
 
-/// The phase of an error: the same status has another meaning in each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Phase {
-    /// While the node started the container.
-    Start,
-    /// In a running container.
-    Running,
+word_enum! {
+    /// The phase of an error: the same status has another meaning in each.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Phase {
+        Start = "while the node starts the container",
+        Running = "in a container that runs",
+    }
 }
 
 impl Phase {
@@ -25,15 +24,6 @@ impl Phase {
             (false, true) => Some(Self::Running),
             (false, false) => None,
         }
-    }
-}
-
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Start => "while the node starts the container",
-            Self::Running => "in a container that runs",
-        })
     }
 }
 

@@ -200,7 +200,8 @@ impl Reader<'_> {
                     between > 0 && word.get(..between).is_some_and(|word| !word.contains(&b' '))
                 };
                 // The name in a refusal cannot quote the rest of it.
-                if gap == Gap::Word && !is_word() || part.is_refusal && depth != before.depth {
+                let is_refusal = matches!(part.says, Says::OfRule(_, Refusal(_)));
+                if gap == Gap::Word && !is_word() || is_refusal && depth != before.depth {
                     return None;
                 }
                 Reached { end: self.read, after, ..before }
@@ -208,7 +209,7 @@ impl Reader<'_> {
         };
         let Reached { start, end, depth, .. } = begun;
         *self.reached.get_mut(index)? = Some(begun);
-        if part.left == 0 && part.is_nothing {
+        if part.left == 0 && matches!(part.says, Says::Nothing) {
             // The next end belongs to another sentence.
             self.reached.iter_mut().skip(index).take(part.count).for_each(|reached| *reached = None);
         }
@@ -237,8 +238,7 @@ struct PatternPart {
     gap: Option<Gap>,
     /// The number of parts behind it.
     left: usize,
-    is_refusal: bool,
-    is_nothing: bool,
+    says: Says,
     /// The number of parts of its pattern.
     count: usize,
     /// Whether it begins with a letter or a digit.
@@ -259,7 +259,6 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let patterns: Vec<Pattern> = patterns().collect();
     let (mut parts, mut texts) = (Vec::new(), Vec::new());
     for (pattern, Pattern { says, words }) in patterns.iter().enumerate() {
-        let is_refusal = matches!(says, Says::OfRule(_, Refusal(_)));
         let of_pattern = split(words);
         let count = of_pattern.len();
         for (index, (gap, text)) in of_pattern.into_iter().enumerate().rev() {
@@ -267,9 +266,8 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
             // The words of a remedy are within those of its rule, and may be a part of a name.
             let is_remedy = matches!(says, Says::OfRemedy(..));
             let starts_word = !is_remedy && text.starts_with(|c: char| c.is_ascii_alphanumeric());
-            let is_nothing = matches!(says, Says::Nothing);
             let length = text.len();
-            parts.push(PatternPart { pattern, gap, left, is_refusal, is_nothing, count, starts_word, length });
+            parts.push(PatternPart { pattern, says: *says, gap, left, count, starts_word, length });
             texts.push(text);
         }
     }

@@ -9,20 +9,20 @@ use super::{
     meaning::{Explanation, Meaning},
 };
 
-type Names = HashMap<u32, &'static str>;
+type CodeNames = HashMap<u32, &'static str>;
 
 /// Protocol errors, by the numbers of the RFC.
-static KERBEROS: LazyLock<Names> = LazyLock::new(|| lines(include_str!("kerberos.txt"), 10).collect());
+static KERBEROS: LazyLock<CodeNames> = LazyLock::new(|| lines(include_str!("kerberos.txt"), 10).collect());
 
 /// Errors of the library of MIT Kerberos.
-static MIT: LazyLock<Names> = LazyLock::new(|| lines(include_str!("mit.txt"), 10).collect());
+static MIT: LazyLock<CodeNames> = LazyLock::new(|| lines(include_str!("mit.txt"), 10).collect());
 
-static LDAP: LazyLock<Names> = LazyLock::new(|| lines(include_str!("ldap.txt"), 10).collect());
+static LDAP: LazyLock<CodeNames> = LazyLock::new(|| lines(include_str!("ldap.txt"), 10).collect());
 
 /// In the order of the values, with aliases and the names that the headers of Windows lack.
 static WINDOWS: &str = include_str!("windows.txt");
 
-static NAMES: LazyLock<Names> = LazyLock::new(|| lines(WINDOWS, 16).collect());
+static NAMES: LazyLock<CodeNames> = LazyLock::new(|| lines(WINDOWS, 16).collect());
 
 /// By the name in upper case.
 static VALUES: LazyLock<HashMap<String, u32>> =
@@ -85,7 +85,7 @@ pub(super) fn names_of_protocols(text: &str) -> impl Iterator<Item = &'static st
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| word.contains('_'));
     words.filter_map(|word| {
         let bare = word.strip_prefix("krb5").filter(|rest| rest.starts_with('k')).unwrap_or(word);
-        let mut known = [&*KERBEROS, &*MIT, &*LDAP].into_iter().flat_map(Names::values).copied();
+        let mut known = [&*KERBEROS, &*MIT, &*LDAP].into_iter().flat_map(CodeNames::values).copied();
         known.find(|name| name.eq_ignore_ascii_case(word) || name.eq_ignore_ascii_case(bare))
     })
 }

@@ -3,11 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gmsa_core::{
-    admission::{
-        Denial, Failure,
-        operation::Operation,
-        pod::{Pod, SlotRef},
-    },
+    admission::{Denial, Failure, operation::Operation, pod::Pod},
     credspec::{Contents, SpecName, Verb, compare::compare},
     quote::Quoted,
 };
@@ -260,7 +256,7 @@ fn a_text_without_end_gives_a_few_explanations() {
 /// A denial of each variant. Their quotations look like other denials.
 fn denials() -> Vec<Denial> {
     let pod = Pod::from_json(r#"{"metadata": {"name": "cred spec x does not exist"}}"#).unwrap();
-    let slot = || SlotRef::from(&pod.slots().next().unwrap());
+    let slot = || pod.slots().next().unwrap().to_string();
     let spec = || SpecName::parse("webapp1").unwrap();
     let failure = || Failure::new("the API server answered 403: cred spec x does not exist");
     let service_account = || "web".to_owned();
@@ -273,7 +269,7 @@ fn denials() -> Vec<Denial> {
         Denial::UnexpectedOperation(Operation::Delete),
         Denial::NoObject { field: "object", operation: Operation::Create },
         Denial::InvalidNamespace(quoted()),
-        Denial::InvalidSpecName { name: quoted(), place: slot().to_string() },
+        Denial::InvalidSpecName { name: quoted(), place: slot() },
         Denial::InvalidServiceAccount(quoted()),
         Denial::TooManySlots,
         Denial::TooManySpecs,

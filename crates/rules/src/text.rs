@@ -174,7 +174,7 @@ fn explanations(text: &str, names: &[&'static str], reading: &Reading) -> Vec<Ex
     let explained = |status: WindowsStatus| status.explain(phase).filter(|_| counts_vague || !status.is_vague());
     let events = EventNumbers::of(text);
     let statuses = statuses(text, names);
-    let Sentences { of_rules, of_windows } = sentences(reading, explained);
+    let (of_rules, of_windows) = sentences(reading, explained);
     // A sentence that names the failed part is more specific than the status at its end.
     let is_named = !of_rules.is_empty();
     let mut found = if is_named { of_rules } else { of_windows };
@@ -281,48 +281,42 @@ fn different(found: impl Iterator<Item = Explanation>) -> Vec<Explanation> {
     different
 }
 
-/// The explained sentences of a text, the most important first.
-struct Sentences {
-    of_rules: Vec<Explanation>,
-    /// Messages of Windows, which are statuses.
-    of_windows: Vec<Explanation>,
-}
-
-/// Explains the sentences of a text: a refusal first, then the others from last to first, because the last is the cause. A sentence
-/// within another is not explained.
-fn sentences(reading: &Reading, explained: impl Fn(WindowsStatus) -> Option<Explanation>) -> Sentences {
-    let (mut spans, mut of_rules, mut of_windows) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+/// The explained sentences of rules in a text, and those of Windows, which are statuses; of both, the most important first: a refusal, then the
+/// others from last to first, because the last is the cause. A sentence within another is not explained.
+fn sentences(
+    reading: &Reading,
+    explained: impl Fn(WindowsStatus) -> Option<Explanation>,
+) -> (Vec<Explanation>, Vec<Explanation>) {
+    let (mut spans, mut sentences) = (Vec::new(), BTreeMap::new());
     for (index, (pattern, places)) in reading.found().enumerate() {
         let found = quoted(pattern.words);
-        match pattern.says {
-            Says::OfRule(rule, Start(_)) => {
-                of_rules.insert(index, fault(found, Some(Phase::Start), rule));
-            }
-            Says::OfRule(rule, Message(_)) => {
-                of_rules.insert(index, fault(found, None, rule));
-            }
+        let sentence = match pattern.says {
+            Says::OfRule(rule, Start(_)) => Some((true, fault(found, Some(Phase::Start), rule))),
+            Says::OfRule(rule, Message(_)) => Some((true, fault(found, None, rule))),
             Says::OfWindows(name) => {
                 let status = symbols::value(name).map(WindowsStatus);
                 let Some(explanation) = status.and_then(&explained) else { continue };
                 let found = format!("{found}: {}", explanation.found);
-                of_windows.insert(index, Explanation { found, ..explanation });
+                Some((false, Explanation { found, ..explanation }))
             }
-            Says::Nothing => {}
+            Says::Nothing => None,
             Says::OfRule(..) | Says::OfRemedy(..) | Says::NoFault(_) => continue,
-        }
+        };
+        sentences.extend(sentence.map(|sentence| (index, sentence)));
         spans.extend(places.iter().map(|span| (*span, pattern.words.len(), index)));
     }
     let mut outer = outermost(spans);
     let refusal = refused(reading).filter(|(depth, ..)| outer.iter().all(|(span, _)| *depth <= span.depth));
-    let refusal = refusal.map(|(_, words, rule)| fault(quoted(words), None, rule));
+    let refusal = refusal.map(|(_, words, rule)| (true, fault(quoted(words), None, rule)));
     // The first place of each pattern counts, and at one place the order of the table.
     let mut seen = HashSet::new();
     outer.retain(|(_, index)| seen.insert(*index));
     outer.sort_by_key(|(span, index)| (Reverse(span.end), span.start, *index));
-    let ordered = |mut explained: BTreeMap<usize, Explanation>| -> Vec<Explanation> {
-        outer.iter().filter_map(|(_, index)| explained.remove(index)).collect()
-    };
-    Sentences { of_rules: refusal.into_iter().chain(ordered(of_rules)).collect(), of_windows: ordered(of_windows) }
+    let ordered = outer.iter().filter_map(|(_, index)| sentences.remove(index));
+    let (of_rules, of_windows): (Vec<_>, Vec<_>) =
+        refusal.into_iter().chain(ordered).partition(|(is_of_rule, _)| *is_of_rule);
+    let explanations = |sentences: Vec<(bool, Explanation)>| sentences.into_iter().map(|(_, found)| found).collect();
+    (explanations(of_rules), explanations(of_windows))
 }
 
 /// The spans outside longer ones, in the order of their starts, each with its index. Each span comes with the length of its words: at one

@@ -50,8 +50,8 @@ pub fn review(body: &[u8]) {
             .now_or_never()
             .unwrap();
         if let Some(patch) = decision.patch.as_ref().filter(|_| decision.is_allowed()) {
-            assert!(patch.as_bytes().len() <= MAX_PATCH_BYTES);
-            let operations: Vec<Value> = serde_json::from_slice(patch.as_bytes()).unwrap();
+            assert!(patch.len() <= MAX_PATCH_BYTES);
+            let operations: Vec<Value> = serde_json::from_slice(patch).unwrap();
             assert!(!operations.is_empty());
             if decision.reason == "tickets" {
                 injected(body, &operations);

@@ -31,7 +31,7 @@ fn the_agent_takes_the_arguments_that_the_webhook_injects() {
             .answered_by(async |question| panic!("{question:?}"))
             .now_or_never()
             .unwrap();
-        let patch: Value = serde_json::from_slice(decision.patch.unwrap().as_bytes()).unwrap();
+        let patch: Value = serde_json::from_slice(&decision.patch.unwrap()).unwrap();
         let sidecar = &patch.as_array().unwrap().last().unwrap()["value"][0];
         let words = |list: &Value| -> Vec<String> { serde_json::from_value(list.clone()).unwrap() };
         let (args, probe) = (words(&sidecar["args"]), words(&sidecar["startupProbe"]["exec"]["command"]));

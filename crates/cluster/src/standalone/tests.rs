@@ -49,7 +49,7 @@ fn the_example_reviews_are_allowed_and_the_second_is_the_first_patched() {
         serde_json::from_slice(&fs::read(examples().join("review-validate.json")).unwrap()).unwrap();
     let contents = &validate["request"]["object"]["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"];
     assert_eq!(
-        serde_json::from_slice::<serde_json::Value>(patch.as_bytes()).unwrap(),
+        serde_json::from_slice::<serde_json::Value>(patch).unwrap(),
         json!([{"op": "add", "path": "/spec/securityContext/windowsOptions/gmsaCredentialSpec", "value": contents}])
     );
     let validate = decide_example(Webhook::Validate, "review-validate.json");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use base64::{display::Base64Display, prelude::BASE64_STANDARD};
 use serde::{Serialize, Serializer};
 
-use super::{Decision, Denial, Patch, Review, Verdict};
+use super::{Decision, Denial, Review, Verdict};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -33,11 +33,11 @@ struct Response<'a> {
 }
 
 /// Encoded while the answer is written, so that no second copy of a 2 MiB patch is held in base64.
-struct Base64<'a>(&'a Patch);
+struct Base64<'a>(&'a [u8]);
 
 impl Serialize for Base64<'_> {
     fn serialize<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
-        output.collect_str(&Base64Display::new(self.0.as_bytes(), &BASE64_STANDARD))
+        output.collect_str(&Base64Display::new(self.0, &BASE64_STANDARD))
     }
 }
 
@@ -62,8 +62,8 @@ impl From<&Denial> for Status {
 impl Review {
     /// Writes the answer to this review: the body of the HTTP response.
     pub fn answer(&self, decision: &Decision) -> Vec<u8> {
-        let patch = decision.patch.as_ref().filter(|_| decision.is_allowed());
-        let mut body = Vec::with_capacity(1024 + patch.map_or(0, |patch| patch.as_bytes().len()).div_ceil(3) * 4);
+        let patch = decision.patch.as_deref().filter(|_| decision.is_allowed());
+        let mut body = Vec::with_capacity(1024 + patch.map_or(0, <[u8]>::len).div_ceil(3) * 4);
         let answer = AdmissionReview {
             api_version: self.api_version.as_str(),
             kind: "AdmissionReview",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{AllowReason, Facts, Patch, Review, Settings, SlotDenial, Webhook, claims::SpecClaims};
+use super::{AllowReason, Facts, Review, Settings, SlotDenial, Webhook, claims::SpecClaims};
 
 /// A review, and what is known for it.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(super) struct Case {
 pub(super) struct Assessment {
     /// In the order in which they are decided.
     pub denials: Vec<SlotDenial>,
-    pub patch: Option<Patch>,
+    pub patch: Option<Vec<u8>>,
     pub warnings: Vec<String>,
     /// Why the request is admitted where nothing denies it.
     pub reason: AllowReason,

@@ -37,11 +37,3 @@ impl From<AllowReason> for SpecClaims {
         Self { all: Vec::new(), service_account: None, reason }
     }
 }
-
-impl SpecClaims {
-    /// Adds that the request is denied as a whole.
-    pub fn deny(mut self, denial: Denial) -> Self {
-        self.all.push(denial.into());
-        self
-    }
-}

@@ -5,7 +5,7 @@
 //! approval; one that was not made because only warnings needed it is neither. Without a random host name the pod keeps its own.
 
 use super::{
-    Denial, Patch, SlotDenial, Source, Webhook,
+    Denial, SlotDenial, Source, Webhook,
     case::{Assessment, Case},
     mutate, validate, validate_credspec, validate_workload, warning,
 };
@@ -24,8 +24,8 @@ pub enum Verdict {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Decision {
     pub verdict: Verdict,
-    /// The changes to the object, if it is admitted; without enforcement, the contents that could be filled in.
-    pub patch: Option<Patch>,
+    /// The changes to the object, if it is admitted, as a JSON Patch; without enforcement, the contents that could be filled in.
+    pub patch: Option<Vec<u8>>,
     /// Every denial where denials are not enforced, at most one for each slot; otherwise the one that decides.
     pub denials: Vec<SlotDenial>,
     /// Why: [`AllowReason::as_str`](super::AllowReason::as_str) or [`Denial::reason`].

@@ -30,7 +30,7 @@
 use super::{
     MAX_PATCH_BYTES, MAX_SPECS_PER_POD,
     operation::Operation,
-    pod::{MAX_SLOTS, Slot, SlotKind, SlotRef},
+    pod::{MAX_SLOTS, Slot, SlotKind},
 };
 use crate::{
     credspec::{SpecName, Verb, compare::Difference},
@@ -76,7 +76,7 @@ pub enum Denial {
     SpecUnreadable { spec: SpecName, failure: Failure },
     /// Contents without a name to check them against.
     #[error("{0} has a GMSA cred spec set, but does not define the name of the corresponding resource")]
-    ContentsWithoutName(SlotRef),
+    ContentsWithoutName(String),
     #[error("service account {service_account:?} is not authorized to `{}` GMSA cred spec {:?}{}", verb.as_str(), spec.as_str(), because(reason.as_deref()))]
     NotAuthorized {
         service_account: String,
@@ -88,11 +88,11 @@ pub enum Denial {
     #[error("unable to check whether service account {service_account:?} is authorized to `{}` GMSA cred spec {:?}: {}", verb.as_str(), spec.as_str(), failure.cause)]
     AuthorizationFailed { service_account: String, verb: Verb, spec: SpecName, failure: Failure },
     #[error("the GMSA cred spec contents for {slot} does not match the contents of GMSA resource {:?}: {difference}", spec.as_str())]
-    ContentsDiffer { slot: SlotRef, spec: SpecName, difference: Difference },
+    ContentsDiffer { slot: String, spec: SpecName, difference: Difference },
     #[error("{slot} names GMSA cred spec {:?} but does not carry its contents, so it would start without its identity: either the mutating webhook did not run, or a mutating webhook that is sorted after it added the name", spec.as_str())]
-    NameWithoutContents { slot: SlotRef, spec: SpecName },
+    NameWithoutContents { slot: String, spec: SpecName },
     #[error("cannot update an existing pod's GMSA settings (GMSA {what} modified on {slot})")]
-    Modified { what: &'static str, slot: SlotRef },
+    Modified { what: &'static str, slot: String },
     #[error("this pod cannot have {}: {}", .0.product().name, .1)]
     TicketsImpossible(Verb, String),
     #[error("{} are not enabled here, or are being rolled out: try again", .0.product().name)]

@@ -11,7 +11,7 @@ use super::{
     claims::{Claim, SpecClaims},
     operation::Operation,
     patch::PatchWriter,
-    pod::{Pod, Slot, SlotKind, SlotRef, slot},
+    pod::{Pod, Slot, SlotKind, slot},
     preconditions::{expect_few_names, expect_old_pod, expect_pod, spec_name},
     tickets,
     warning::Warnings,
@@ -40,7 +40,7 @@ pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Result<SpecC
     let mut unexpanded = Vec::new();
     for slot in slots {
         let Some(name) = slot.name else { continue };
-        match spec_name(name, || SlotRef::from(&slot).to_string()) {
+        match spec_name(name, || slot.to_string()) {
             Err(denial) => claims.all.push(Claim::Denied(SlotDenial::of(&slot, denial))),
             Ok(spec) if slot.contents.is_none() => {
                 unexpanded.push(Claim::Named { slot: slot.position(), spec, needs_contents: true });

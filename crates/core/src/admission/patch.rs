@@ -4,16 +4,6 @@ use serde::Serialize;
 
 use super::{Denial, MAX_PATCH_BYTES};
 
-/// A JSON Patch, as it is written into the answer.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Patch(Vec<u8>);
-
-impl Patch {
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
-
 /// The operations of a patch, without its closing bracket.
 #[derive(Default)]
 pub(super) struct PatchWriter(Vec<u8>);
@@ -40,12 +30,12 @@ impl PatchWriter {
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> Option<Patch> {
+    pub(super) fn finish(mut self) -> Option<Vec<u8>> {
         if self.0.is_empty() {
             return None;
         }
         self.0.push(b']');
         self.0.shrink_to_fit();
-        Some(Patch(self.0))
+        Some(self.0)
     }
 }

@@ -38,7 +38,7 @@ pub mod tickets;
 
 use placement::AllowedNodes;
 pub use placement::VERSION_LABELS;
-pub use slot::{Slot, SlotKind, SlotRef};
+pub use slot::{Slot, SlotKind};
 use tickets::{SidecarFields, Volumes};
 
 /// The most slots of a pod: the pod itself and its containers of every kind.
@@ -219,9 +219,7 @@ impl SlotKind {
 
     /// The kind of the slots that this field of `spec` lists.
     fn of_field(field: &str) -> Option<Self> {
-        [Self::Container, Self::InitContainer, Self::EphemeralContainer]
-            .into_iter()
-            .find(|kind| kind.field() == Some(field))
+        Self::ALL.into_iter().find(|kind| kind.field() == Some(field))
     }
 }
 

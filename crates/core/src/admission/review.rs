@@ -98,18 +98,14 @@ pub enum ParseError {
 #[serde(rename_all = "camelCase")]
 struct Envelope<'a> {
     api_version: ApiVersion,
-    #[serde(rename = "kind")]
-    _kind: ReviewKind,
+    #[serde(rename = "kind", deserialize_with = "is_review")]
+    _kind: (),
     #[serde(borrow)]
     request: Object<Request<'a>>,
 }
 
-struct ReviewKind;
-
-impl<'de> Deserialize<'de> for ReviewKind {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        string(input, "`AdmissionReview`", |word| (word == "AdmissionReview").then_some(Self))
-    }
+fn is_review<'de, D: Deserializer<'de>>(input: D) -> Result<(), D::Error> {
+    string(input, "`AdmissionReview`", |word| (word == "AdmissionReview").then_some(()))
 }
 
 /// The request. Its objects are skipped at first: the kind, which may come after them, decides how they are read.

@@ -79,7 +79,8 @@ impl Decision {
             Webhook::ValidateWorkload => Ok(validate_workload::claims(&review, &settings.tickets)),
             Webhook::ValidateCredspec => Ok(AllowReason::Clean.into()),
         };
-        let claims = claims.unwrap_or_else(|denial| SpecClaims::from(AllowReason::NoGmsa).deny(denial));
+        let claims =
+            claims.unwrap_or_else(|denial| SpecClaims { all: vec![denial.into()], ..AllowReason::NoGmsa.into() });
         let questions = questions(&claims, webhook, settings.first_denial_decides(webhook));
         let case = Case { review, webhook, settings, claims, facts: Facts::default() };
         Step::next(case, questions, false)

@@ -16,7 +16,7 @@ use super::{
     claims::Claim,
     patch::PatchWriter,
     pod::{
-        Pod, SlotKind, SlotRef,
+        Pod, SlotKind,
         tickets::{FOLDER, SIDECAR, SidecarFields, TOKEN_PATH},
     },
     preconditions::spec_name,
@@ -151,7 +151,7 @@ fn obstacles(pod: &Pod, first: Verb) -> impl Iterator<Item = String> {
         } else {
             return None;
         };
-        Some(format!("{} {fault}", SlotRef::from(&slot)))
+        Some(format!("{slot} {fault}"))
     });
     windows.into_iter().chain(tickets).chain(tokens).chain(slots)
 }

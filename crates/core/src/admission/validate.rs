@@ -11,7 +11,7 @@ use super::{
     case::{Assessment, Case},
     claims::{Claim, SpecClaims},
     operation::Operation,
-    pod::{Pod, Slot, SlotKind, SlotRef},
+    pod::{Pod, Slot, SlotKind},
     preconditions::{expect_few_names, expect_old_pod, expect_pod, spec_name},
     warning::Warnings,
 };
@@ -38,13 +38,14 @@ pub(super) fn claims(review: &Review) -> Result<SpecClaims, Denial> {
         return Ok(claims);
     }
     if let Err(denial) = expect_few_names(pod) {
-        return Ok(claims.deny(denial));
+        claims.all.push(denial.into());
+        return Ok(claims);
     }
     claims.reason = AllowReason::Authorized;
     let account = ServiceAccount::of(review, pod);
     for slot in slots {
-        let name = slot.name.ok_or_else(|| Denial::ContentsWithoutName(SlotRef::from(&slot)));
-        let spec = name.and_then(|name| spec_name(name, || SlotRef::from(&slot).to_string()));
+        let name = slot.name.ok_or_else(|| Denial::ContentsWithoutName(slot.to_string()));
+        let spec = name.and_then(|name| spec_name(name, || slot.to_string()));
         let spec = spec.and_then(|spec| account.as_ref().map(|_| spec).map_err(Denial::clone));
         claims.all.push(match spec {
             // A name without contents is denied: what the contents should be does not matter.
@@ -100,12 +101,12 @@ impl<'f> Checked<'f> {
     fn slot(&mut self, slot: &Slot<'_>, spec: &'f SpecName) -> Result<(), Denial> {
         self.facts.may(self.service_account, Verb::Use, spec)?;
         let Some(own) = slot.contents else {
-            return Err(Denial::NameWithoutContents { slot: SlotRef::from(slot), spec: spec.clone() });
+            return Err(Denial::NameWithoutContents { slot: slot.to_string(), spec: spec.clone() });
         };
         let contents = self.facts.contents(spec)?;
         let expected = self.expected.entry(spec).or_insert_with(|| ExpectedContents::new(contents));
         expected.compare(own).map_err(|difference| Denial::ContentsDiffer {
-            slot: SlotRef::from(slot),
+            slot: slot.to_string(),
             spec: spec.clone(),
             difference,
         })
@@ -148,5 +149,5 @@ fn changed(was: &Slot<'_>, now: Option<&Slot<'_>>) -> Option<Denial> {
         (true, false) => "contents",
         (false, false) => "name and contents",
     };
-    Some(Denial::Modified { what, slot: SlotRef::from(was) })
+    Some(Denial::Modified { what, slot: was.to_string() })
 }

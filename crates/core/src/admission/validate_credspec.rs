@@ -3,8 +3,6 @@
 //! Invariants: a deletion is allowed. In strict mode, findings that are errors refuse the credential spec. Otherwise
 //! it is allowed, with a warning for each finding.
 
-use serde_json::Value;
-
 use super::{
     AllowReason, Denial, Review, SlotDenial,
     case::{Assessment, Case},
@@ -13,10 +11,7 @@ use super::{
     warning::Warnings,
 };
 use crate::{
-    credspec::{
-        KIND, lint,
-        manifest::{Manifest, Tree},
-    },
+    credspec::{KIND, lint, manifest::Manifest},
     diagnostic::{Diagnostic, Severity, rules},
     quote::Quoted,
 };
@@ -42,10 +37,9 @@ fn check(review: &Review, strict: bool, warnings: &mut Warnings) -> Result<Allow
         Operation::Connect => return Err(Denial::UnexpectedOperation(review.operation)),
         Operation::Create | Operation::Update => {}
     }
-    let findings = match review.credential_spec.as_ref().and_then(Manifest::tree) {
-        Some(Tree::Object(object)) => lint::object(&object),
-        Some(Tree::TooLarge) => lint::too_large(),
-        None => lint::object(&Value::Null),
+    let findings = match &review.credential_spec {
+        Some(spec) if spec.is_too_large => lint::too_large(),
+        spec => lint::object(&spec.as_ref().and_then(Manifest::tree).unwrap_or_default()),
     };
     let (errors, others): (Vec<_>, Vec<_>) = findings.iter().partition(|finding| strict && refuses(finding));
     for finding in others {

@@ -4,7 +4,7 @@
 //! Pure. Invariants: the YAML that is printed reads back as the object that was checked, with any characters
 //! in the facts; nothing is guessed that could be another domain's.
 
-use std::{collections::BTreeSet, fmt::Write as _};
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, json};
@@ -104,6 +104,12 @@ impl Domain {
     /// Where the text is not JSON of that shape.
     pub fn from_directory(json: &str) -> Result<Self, DraftError> {
         serde_json::from_str(json).map_err(DraftError::Directory)
+    }
+
+    /// Its fields in their order, as YAML.
+    fn scalars(&self) -> [String; 5] {
+        let Self { dns, forest, netbios, sid, guid } = self;
+        [dns, forest, netbios, sid, guid].map(|text| scalar(text))
     }
 }
 
@@ -222,27 +228,18 @@ impl Draft {
         }
         let Self { domain, .. } = all.first().ok_or(DraftError::NotOfChart)?;
         let entries = if all.len() == 1 { "entry" } else { "entries" };
-        let mut yaml = format!(
-            "# Values of the chart gmsa-accounts. Copy the {entries} into the list of those that you have.\ndomain:\n"
-        );
-        for (key, value) in [
-            ("dnsName", &domain.dns),
-            ("dnsTreeName", &domain.forest),
-            ("guid", &domain.guid),
-            ("netBiosName", &domain.netbios),
-            ("sid", &domain.sid),
-        ] {
-            line(&mut yaml, &format!("  {key}: "), value, "");
-        }
-        yaml.push_str("accounts:\n");
-        for draft in all {
-            draft.value(&mut yaml).ok_or(DraftError::NotOfChart)?;
-        }
-        Ok(yaml)
+        let [dns, forest, netbios, sid, guid] = domain.scalars();
+        let accounts: Option<String> = all.iter().map(Self::value).collect();
+        Ok(format!(
+            "# Values of the chart gmsa-accounts. Copy the {entries} into the list of those that you have.\n\
+             domain:\n  dnsName: {dns}\n  dnsTreeName: {forest}\n  guid: {guid}\n  netBiosName: {netbios}\n  sid: {sid}\n\
+             accounts:\n{}",
+            accounts.ok_or(DraftError::NotOfChart)?
+        ))
     }
 
     /// Its entry in the list of accounts.
-    fn value(&self, yaml: &mut String) -> Option<()> {
+    fn value(&self) -> Option<String> {
         let mut names: Vec<&String> = self.accounts.iter().map(|account| &account.name).collect();
         names.dedup();
         let additional: Vec<String> = names.into_iter().skip(1).cloned().collect();
@@ -250,55 +247,41 @@ impl Draft {
         if Self::new(name.clone(), account.clone(), domain.clone(), &additional, plugin.clone()) != *self {
             return None;
         }
-        line(yaml, "- name: ", name, "");
-        line(yaml, "  account: ", account, "");
-        if !additional.is_empty() {
-            yaml.push_str("  additionalAccounts:\n");
-        }
-        for other in &additional {
-            line(yaml, "  - ", other, "");
-        }
-        if let Some(plugin) = plugin {
-            line(yaml, "  plugin: ", &plugin.guid, "");
-            line(yaml, "  pluginInput: ", &plugin.input, "");
-        }
-        yaml.push_str("  # Who may use it: NAMESPACE:SERVICE-ACCOUNT.\n  grants: []\n");
-        Some(())
+        let mut yaml = format!("- name: {}\n  account: {}\n", scalar(name), scalar(account));
+        yaml.push_str(if additional.is_empty() { "" } else { "  additionalAccounts:\n" });
+        yaml.extend(additional.iter().map(|other| format!("  - {}\n", scalar(other))));
+        yaml.extend(
+            plugin.iter().map(|Plugin { guid, input }| {
+                format!("  plugin: {}\n  pluginInput: {}\n", scalar(guid), scalar(input))
+            }),
+        );
+        Some(yaml + "  # Who may use it: NAMESPACE:SERVICE-ACCOUNT.\n  grants: []\n")
     }
 
     /// The manifest: sorted, and each field with a comment on what it is.
     pub fn yaml(&self) -> String {
-        let mut yaml = format!(
-            "apiVersion: {GROUP}/{VERSION}\nkind: {KIND}\nmetadata:\n  name: {}\n\
-             # Not secret. Everyone who may change it can choose the account that pods log on with.\ncredspec:\n  \
-             ActiveDirectoryConfig:\n    \
-             # What the host may fetch: each account under the domain's DNS and NetBIOS names.\n    \
-             GroupManagedServiceAccounts:\n",
-            scalar(&self.name)
-        );
-        for account in &self.accounts {
-            line(&mut yaml, "    - Name: ", &account.name, "");
-            line(&mut yaml, "      Scope: ", &account.scope, "");
-        }
-        if let Some(plugin) = &self.plugin {
-            yaml.push_str("    # How a host that is not joined to the domain fetches them.\n    HostAccountConfig:\n");
-            line(&mut yaml, "      PluginGUID: ", &plugin.guid, "in braces");
-            line(&mut yaml, "      PluginInput: ", &plugin.input, "no passwords: it can be read in every pod");
-            line(&mut yaml, "      PortableCcgVersion: ", "1", "a text, not a number");
-        }
-        yaml.push_str("  CmsPlugins:\n  - ActiveDirectory\n  # The domain, and the account that the container logs on with.\n  DomainJoinConfig:\n");
-        let Domain { dns, forest, netbios, sid, guid } = &self.domain;
-        for (key, value, comment) in [
-            ("DnsName", dns, "(Get-ADDomain).DNSRoot"),
-            ("DnsTreeName", forest, "(Get-ADDomain).Forest"),
-            ("Guid", guid, "(Get-ADDomain).ObjectGUID: the domain's, not the account's"),
-            ("MachineAccountName", &self.account, "the account's SAM name, without $ and domain"),
-            ("NetBiosName", netbios, "(Get-ADDomain).NetBIOSName"),
-            ("Sid", sid, "(Get-ADDomain).DomainSID.Value: the domain's, not the account's"),
-        ] {
-            line(&mut yaml, &format!("    {key}: "), value, comment);
-        }
-        yaml
+        let account = |ScopedAccount { name, scope }: &ScopedAccount| {
+            format!("    - Name: {}\n      Scope: {}\n", scalar(name), scalar(scope))
+        };
+        let plugin = |Plugin { guid, input }: &Plugin| {
+            format!(include_str!("generate/plugin.yaml.tpl"), guid = scalar(guid), input = scalar(input))
+        };
+        let [dns, forest, netbios, sid, guid] = self.domain.scalars();
+        format!(
+            include_str!("generate/credspec.yaml.tpl"),
+            group = GROUP,
+            version = VERSION,
+            kind = KIND,
+            name = scalar(&self.name),
+            accounts = self.accounts.iter().map(account).collect::<String>(),
+            plugin = self.plugin.as_ref().map(plugin).unwrap_or_default(),
+            account = scalar(&self.account),
+            dns = dns,
+            forest = forest,
+            guid = guid,
+            netbios = netbios,
+            sid = sid,
+        )
     }
 }
 
@@ -334,13 +317,6 @@ pub fn scalar(text: &str) -> String {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_'))
         && !WORDS.iter().any(|word| word.eq_ignore_ascii_case(text));
     if plain { text.to_owned() } else { quote::json(&Value::from(text).to_string()) }
-}
-
-/// A line of values; `-` is the key of an item of a list.
-fn line(yaml: &mut String, start: &str, value: &str, comment: &str) {
-    let comment = if comment.is_empty() { String::new() } else { format!("  # {comment}") };
-    // Writing into a String cannot fail.
-    let _ = writeln!(yaml, "{start}{}{comment}", scalar(value));
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 pub use super::suggest_name;
 use super::{
-    Contents, GROUP, KIND, MAX_CONTENTS_BYTES, VERSION,
+    Contents, GROUP, KIND, MAX_CONTENTS_BYTES, VERSION, Verb,
     ccg_plugin::holds_secret,
     domain_join::DomainJoinConfig,
     generate::{Domain, scalar},
@@ -46,7 +46,9 @@ pub fn object(object: &Value) -> Vec<Diagnostic> {
     api_version(&mut findings, object);
     name(&mut findings, object.get("metadata"));
     let join = object.get("credspec").map(DomainJoinConfig::of).unwrap_or_default();
-    services::check(&mut findings, object.get("metadata"), &join);
+    for verb in Verb::ALL {
+        services::check(&mut findings, object.get("metadata"), &join, verb);
+    }
     findings.unknown_keys("", object, &["apiVersion", "kind", "metadata", "credspec"]);
     match object.get("credspec") {
         None | Some(Value::Null) => {

@@ -3,7 +3,7 @@
 //! Invariants: memory is bounded by the size of the input, and the linter's input is bounded.
 
 use serde::de::IgnoredAny;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 
 use super::MAX_CONTENTS_BYTES;
 use crate::json::{Text, Texts, at, fold_entries};
@@ -26,22 +26,9 @@ pub struct Manifest {
     api_version: Option<Text>,
     name: Option<Text>,
     generate_name: Option<Text>,
-    credspec: Option<Credspec>,
-}
-
-#[derive(Debug)]
-enum Credspec {
-    Json(Box<str>),
-    TooLarge,
-}
-
-/// The object, as the linter takes it.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Tree {
-    /// Fields that are not kept are null.
-    Object(Value),
-    /// The `credspec` is longer than [`MAX_BYTES`] or holds more than [`MAX_VALUES`].
-    TooLarge,
+    credspec: Option<Box<str>>,
+    /// Whether the `credspec`, which is not kept then, is longer than [`MAX_BYTES`] or holds more than [`MAX_VALUES`].
+    pub is_too_large: bool,
 }
 
 impl Manifest {
@@ -55,12 +42,11 @@ impl Manifest {
         let mut keys = fold_entries(&mut serde_json::Deserializer::from_str(json), Texts::default(), key).ok()?;
         keys.shrink();
         let text = |place| at(json, place).ok()?.and_then(|value| serde_json::from_str(value.get()).ok());
-        let credspec = at(json, "/credspec").ok()?.map(|value| match value.get() {
-            json if is_too_large(json) => Credspec::TooLarge,
-            json => Credspec::Json(json.into()),
-        });
+        let credspec = at(json, "/credspec").ok()?.map(RawValue::get);
+        let is_too_large = credspec.is_some_and(is_too_large);
+        let credspec = credspec.filter(|_| !is_too_large).map(Box::from);
         let [api_version, name, generate_name] = ["/apiVersion", "/metadata/name", "/metadata/generateName"].map(text);
-        Some(Self { keys, api_version, name, generate_name, credspec })
+        Some(Self { keys, api_version, name, generate_name, credspec, is_too_large })
     }
 
     /// The object's name. Not validated; empty if unset.
@@ -68,8 +54,8 @@ impl Manifest {
         self.name.as_deref().unwrap_or_default()
     }
 
-    /// The object with its values; `None` where its `credspec` has too many levels, or a number that is too large.
-    pub(crate) fn tree(&self) -> Option<Tree> {
+    /// The object, as the linter takes it: fields that are not kept are null. `None` where its `credspec` has too many levels, or a number that is too large.
+    pub(crate) fn tree(&self) -> Option<Value> {
         let text = |text: &Text| Value::from(&**text);
         let mut object = Map::new();
         for key in self.keys.iter() {
@@ -78,14 +64,13 @@ impl Manifest {
                     let names = [("name", &self.name), ("generateName", &self.generate_name)];
                     names.into_iter().filter_map(|(key, name)| Some((key, text(name.as_ref()?)))).collect()
                 }
-                ("credspec", Some(Credspec::TooLarge)) => return Some(Tree::TooLarge),
-                ("credspec", Some(Credspec::Json(json))) => serde_json::from_str(json).ok()?,
+                ("credspec", Some(json)) => serde_json::from_str(json).ok()?,
                 ("apiVersion", _) => self.api_version.as_ref().map_or(Value::Null, text),
                 _ => Value::Null,
             };
             object.insert(key.to_owned(), value);
         }
-        Some(Tree::Object(Value::Object(object)))
+        Some(Value::Object(object))
     }
 }
 
@@ -100,7 +85,7 @@ mod tests {
 
     use super::*;
 
-    fn read(json: &str) -> Option<Tree> {
+    fn read(json: &str) -> Option<Value> {
         Manifest::read(json)?.tree()
     }
 
@@ -114,9 +99,9 @@ mod tests {
             "apiVersion": "v1", "kind": null, "credspec": {"a": [1]}, "typo": null,
             "metadata": {"name": "n", "generateName": "g"},
         });
-        assert_eq!(read(&object.to_string()), Some(Tree::Object(read_back)));
+        assert_eq!(read(&object.to_string()), Some(read_back));
         let twice = r#"{"credspec":{"a":1},"credspec":{"b":2}}"#;
-        assert_eq!(read(twice), Some(Tree::Object(json!({"credspec": {"b": 2}}))));
+        assert_eq!(read(twice), Some(json!({"credspec": {"b": 2}})));
         for other in ["[]", "1", "\"text\"", "null", "{\"credspec\": }"] {
             assert_eq!(read(other), None, "{other}");
         }
@@ -132,10 +117,10 @@ mod tests {
             (of_bytes(MAX_BYTES), true),
             (of_bytes(MAX_BYTES + 1), false),
         ] {
-            assert_eq!(matches!(read(&json), Some(Tree::Object(_))), fits, "{}", json.len());
+            assert_eq!(!Manifest::read(&json).unwrap().is_too_large, fits, "{}", json.len());
         }
         let many: Map<String, Value> = (0..1000).map(|n| (n.to_string(), Value::Null)).collect();
-        let Some(Tree::Object(kept)) = read(&Value::Object(many).to_string()) else { panic!("too large") };
+        let kept = read(&Value::Object(many).to_string()).unwrap();
         assert_eq!(kept.as_object().map(Map::len), Some(MAX_FIELDS));
     }
 }

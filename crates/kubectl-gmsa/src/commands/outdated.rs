@@ -198,7 +198,7 @@ fn fix(workload: &PodOwner, pods: &Pods) -> String {
     }
     let delete = format!("kubectl delete pod --namespace {namespace} {}", pods.names.join(" "));
     let target = target(workload);
-    let known = Kind::ALL.into_iter().find(|known| known.as_str() == kind && !known.follows_template());
+    let known = Kind::ALL.into_iter().find(|known| known.as_str() == kind && !known.facts().follows_template);
     match (workload.restart, kind.as_str()) {
         (Restart::OnDelete, _) => {
             format!("a restart alone does not replace them (it is paused, OnDelete or has a partition): {delete}")

@@ -135,7 +135,7 @@ async fn workload(world: &World, kind: Kind, name: &str) -> anyhow::Result<Vec<C
         return Ok(checks);
     }
     let pods: Vec<&ClusterPod> = workload.pods().collect();
-    let nodes = Nodes::read(world, &pods, workload.kind.pod_count() == PodCount::Nodes).await;
+    let nodes = Nodes::read(world, &pods, workload.kind.facts().pod_count == PodCount::Nodes).await;
     let (created, worst) = worst::walked(&workload, &nodes, &events);
     // Without the right to read events the cause may be missing.
     let is_broken = is_cause(&created) || worst.iter().flat_map(|(_, steps)| steps).any(is_cause);

@@ -57,7 +57,7 @@ pub fn advise_replicas(pod: &Pod, replicas: Replicas<'_>, gives_hostnames: bool)
         return None;
     }
     // Length of the common start of all pod names, with the hyphen after it.
-    let common = match kind.pod_names() {
+    let common = match kind.facts().pod_names {
         PodNames::Numbered => {
             let [one, other] = alike(replicas)?;
             let text = format!("the host names {one:?} and {other:?} have the same first 15 characters: {CONSEQUENCE}");
@@ -66,7 +66,7 @@ pub fn advise_replicas(pod: &Pod, replicas: Replicas<'_>, gives_hostnames: bool)
         PodNames::Hashed => name.len() + 1 + HASH + 1,
         PodNames::Prefixed => name.len() + 1,
     };
-    let is_of_many = count.is_some() || kind.pod_count() == PodCount::Nodes;
+    let is_of_many = count.is_some() || kind.facts().pod_count == PodCount::Nodes;
     if !is_of_many
         || kind.runs_to_completion()
         || common < COMPUTER_NAME_LENGTH

@@ -195,12 +195,12 @@ impl Unsupported {
         }
         let (set, is_false) = match (kind.is_some(), &*path, value) {
             // The API server cannot tell `false` from absent where a field is filtered.
-            (false, "hostIPC" | "hostPID" | "hostNetwork", "false") => return,
+            (false, "hostIPC" | "hostPID" | "hostNetwork", "false")
+            | (true, "volumeMounts.*.mountPropagation", r#""""# | r#""None""#) => return,
             // Inverted: its default is `true`.
             (false, "hostUsers", value) => (&*path, value == "true"),
             (false, "dnsPolicy", r#""ClusterFirstWithHostNet""#) => ("dnsPolicy: ClusterFirstWithHostNet", false),
             (false, "volumes.*.emptyDir.medium", r#""Memory""#) => ("emptyDir.medium: Memory", false),
-            (true, "volumeMounts.*.mountPropagation", r#""""# | r#""None""#) => return,
             (true, "volumeMounts.*.mountPropagation", _) => ("mountPropagation", false),
             (true, "volumeDevices.*", _) => ("volumeDevices", false),
             (true, path, _)

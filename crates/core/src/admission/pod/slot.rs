@@ -8,26 +8,17 @@ use super::{
     slot_of,
     tickets::{SIDECAR, SidecarFields},
 };
-use crate::quote::Quoted;
+use crate::quote::{NAME, quoted};
 
-/// The kind of a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SlotKind {
-    Pod,
-    Container,
-    /// An entry of `spec.initContainers`, sidecars included.
-    InitContainer,
-    EphemeralContainer,
-}
-
-impl fmt::Display for SlotKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Pod => "pod",
-            Self::Container => "container",
-            Self::InitContainer => "init container",
-            Self::EphemeralContainer => "ephemeral container",
-        })
+word_enum! {
+    /// The kind of a slot.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum SlotKind {
+        Pod = "pod",
+        Container = "container",
+        /// An entry of `spec.initContainers`, sidecars included.
+        InitContainer = "init container",
+        EphemeralContainer = "ephemeral container",
     }
 }
 
@@ -90,22 +81,9 @@ impl Slot<'_> {
     }
 }
 
-/// A slot as a message names it: `container "web"`. The name comes from a pod: it is quoted, and cut where it is longer
-/// than any valid name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SlotRef {
-    kind: SlotKind,
-    owner: Quoted,
-}
-
-impl From<&Slot<'_>> for SlotRef {
-    fn from(slot: &Slot<'_>) -> Self {
-        Self { kind: slot.kind, owner: Quoted::new(slot.owner) }
-    }
-}
-
-impl fmt::Display for SlotRef {
+/// As a message names it: `container "web"`. The name comes from a pod: it is quoted, and cut where it is longer than any valid name.
+impl fmt::Display for Slot<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.kind, self.owner)
+        write!(f, "{} {}", self.kind, quoted(self.owner, NAME))
     }
 }

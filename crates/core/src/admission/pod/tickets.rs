@@ -137,11 +137,7 @@ impl Volumes {
 
     /// The name of the credential spec in the audience of [`Product::token_volume`], empty where that volume has anything else.
     pub(in crate::admission) fn token(&self, verb: Verb) -> Option<&str> {
-        let [of_use, of_export] = &self.token;
-        match verb {
-            Verb::Use => of_use.as_deref(),
-            Verb::Export => of_export.as_deref(),
-        }
+        Verb::ALL.into_iter().zip(&self.token).find_map(|(of, name)| name.as_deref().filter(|_| of == verb))
     }
 }
 
@@ -159,7 +155,7 @@ pub fn volumes<'de, D: Deserializer<'de>>(input: D) -> Result<Volumes, D::Error>
         let TokenSources { audiences, count, has_token_path } = &volume.projected.sources;
         all.are_some = true;
         if volume.name.as_deref() == Some(SIDECAR) {
-            all.in_memory = Some(volume.is_in_memory());
+            all.in_memory = Some(volume.empty_dir.medium.as_deref() == Some("Memory"));
         }
         audiences.iter().for_each(|audience| push(&mut all.audiences, audience));
         for (verb, token) in Verb::ALL.into_iter().zip(&mut all.token) {
@@ -189,12 +185,6 @@ pub(super) struct Volume {
     empty_dir: Object<EmptyDir>,
     #[serde(default, deserialize_with = "null_is_default")]
     projected: Object<Projected>,
-}
-
-impl Volume {
-    pub fn is_in_memory(&self) -> bool {
-        self.empty_dir.medium.as_deref() == Some("Memory")
-    }
 }
 
 #[derive(Default, Deserialize)]

@@ -32,7 +32,7 @@ fn a_patch_is_at_most_2_mib() {
         ],
         ..Facts::default()
     };
-    let written = |length: usize| decided(MUTATE, &pod, &facts(length)).patch.unwrap().as_bytes().len();
+    let written = |length: usize| decided(MUTATE, &pod, &facts(length)).patch.unwrap().len();
     let fits = MAX_PATCH_BYTES - written(0);
     assert_eq!(written(fits), 2 * 1024 * 1024);
     let refused = "the GMSA cred spec contents of this pod would take more than 2097152 bytes: use fewer containers or name the GMSA cred spec on the pod";

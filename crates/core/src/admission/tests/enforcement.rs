@@ -76,7 +76,7 @@ fn without_enforcement_the_patch_holds_what_fits() {
     };
     let place = "/spec/containers/1/securityContext/windowsOptions/gmsaCredentialSpec";
     let operations = json!([{"op": "add", "path": place, "value": "{}"}]);
-    assert_eq!(serde_json::from_slice::<Value>(patch.as_bytes()).unwrap(), operations);
+    assert_eq!(serde_json::from_slice::<Value>(patch).unwrap(), operations);
 }
 
 #[test]

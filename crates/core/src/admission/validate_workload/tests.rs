@@ -125,7 +125,7 @@ fn a_spec_that_many_slots_name_is_one_of_those_that_are_left_out() {
 fn the_template_is_where_its_pointer_says() {
     for kind in Kind::ALL.map(of_review) {
         let object = in_template(kind, &template("web"));
-        assert_eq!(object.pointer(Kind::of_review(kind).unwrap().template()), Some(&template("web")), "{kind}");
+        assert_eq!(object.pointer(Kind::of_review(kind).unwrap().facts().template), Some(&template("web")), "{kind}");
     }
     assert_eq!(Kind::of_review("Pod"), None);
 }

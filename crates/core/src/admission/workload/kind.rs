@@ -45,24 +45,25 @@ pub enum PodNames {
 }
 
 /// The facts in which kinds differ. All have version `v1`, and a plural that ends in `s`.
-struct KindRow {
+pub struct KindFacts {
     /// The group of its API; empty for the core group.
-    group: &'static str,
+    pub group: &'static str,
     /// Its short name in `kubectl api-resources`; empty if there is none.
-    short: &'static str,
+    pub short: &'static str,
     /// The place of its pod template, as a JSON Pointer (RFC 6901).
-    template: &'static str,
+    pub template: &'static str,
     /// The kind that makes its pods, where it does not do so itself.
-    below: Option<Kind>,
-    /// Whether pods follow a change of its template, now or with its next Job.
-    follows_template: bool,
-    pod_count: PodCount,
-    pod_names: PodNames,
+    pub below: Option<Kind>,
+    /// Whether pods follow a change of its template: it replaces them, or its next Job has new ones. Otherwise the template is immutable, or
+    /// existing pods stay as they are.
+    pub follows_template: bool,
+    pub pod_count: PodCount,
+    pub pod_names: PodNames,
 }
 
 impl Kind {
-    fn row(self) -> KindRow {
-        let usual = KindRow {
+    pub fn facts(self) -> KindFacts {
+        let usual = KindFacts {
             group: "apps",
             short: "",
             template: "/spec/template",
@@ -73,14 +74,16 @@ impl Kind {
         };
         match self {
             Self::Deployment => {
-                KindRow { short: "deploy", below: Some(Self::ReplicaSet), pod_names: PodNames::Hashed, ..usual }
+                KindFacts { short: "deploy", below: Some(Self::ReplicaSet), pod_names: PodNames::Hashed, ..usual }
             }
-            Self::StatefulSet => KindRow { short: "sts", pod_names: PodNames::Numbered, ..usual },
-            Self::DaemonSet => KindRow { short: "ds", pod_count: PodCount::Nodes, ..usual },
-            Self::ReplicaSet => KindRow { short: "rs", follows_template: false, ..usual },
-            Self::ReplicationController => KindRow { group: "", short: "rc", follows_template: false, ..usual },
-            Self::Job => KindRow { group: "batch", follows_template: false, pod_count: PodCount::Completions, ..usual },
-            Self::CronJob => KindRow {
+            Self::StatefulSet => KindFacts { short: "sts", pod_names: PodNames::Numbered, ..usual },
+            Self::DaemonSet => KindFacts { short: "ds", pod_count: PodCount::Nodes, ..usual },
+            Self::ReplicaSet => KindFacts { short: "rs", follows_template: false, ..usual },
+            Self::ReplicationController => KindFacts { group: "", short: "rc", follows_template: false, ..usual },
+            Self::Job => {
+                KindFacts { group: "batch", follows_template: false, pod_count: PodCount::Completions, ..usual }
+            }
+            Self::CronJob => KindFacts {
                 group: "batch",
                 short: "cj",
                 template: "/spec/jobTemplate/spec/template",
@@ -93,7 +96,7 @@ impl Kind {
 
     /// The kind of this name in this group, which is empty for the core group.
     pub fn of(name: &str, group: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name && kind.group() == group)
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name && kind.facts().group == group)
     }
 
     /// The kind as a review names it: `CronJob.batch`.
@@ -102,14 +105,9 @@ impl Kind {
         Self::of(name, group)
     }
 
-    /// The group of its API; empty for the core group.
-    pub fn group(self) -> &'static str {
-        self.row().group
-    }
-
     /// Such as `apps/v1`.
     pub fn api_version(self) -> String {
-        match self.group() {
+        match self.facts().group {
             "" => "v1".to_owned(),
             group => format!("{group}/v1"),
         }
@@ -122,14 +120,14 @@ impl Kind {
 
     /// URL path of the objects of this kind, in one namespace or in all.
     pub fn collection(self, namespace: Option<&str>) -> String {
-        let root = if self.group().is_empty() { "api" } else { "apis" };
+        let root = if self.facts().group.is_empty() { "api" } else { "apis" };
         let namespace = namespace.map(|name| format!("namespaces/{name}/")).unwrap_or_default();
         format!("/{root}/{}/{namespace}{}", self.api_version(), self.plural())
     }
 
     /// The words of `kubectl` for it, without group and version.
     pub fn words(self) -> impl Iterator<Item = String> {
-        let short = Some(self.row().short).filter(|short| !short.is_empty());
+        let short = Some(self.facts().short).filter(|short| !short.is_empty());
         short.map(str::to_owned).into_iter().chain([self.as_str().to_ascii_lowercase(), self.plural()])
     }
 
@@ -138,7 +136,7 @@ impl Kind {
         let word = word.to_ascii_lowercase();
         let (word, group) = word.split_once('.').map_or((&*word, None), |(word, group)| (word, Some(group)));
         Self::ALL.into_iter().find(|kind| kind.words().any(|known| known == word)).filter(|kind| {
-            match (group, kind.group()) {
+            match (group, kind.facts().group) {
                 (None, _) => true,
                 (Some(group), "") => ["v1", "v1."].contains(&group),
                 (Some(group), own) => group.strip_prefix("v1.").unwrap_or(group) == own,
@@ -146,54 +144,30 @@ impl Kind {
         })
     }
 
-    pub fn pod_count(self) -> PodCount {
-        self.row().pod_count
-    }
-
-    pub fn pod_names(self) -> PodNames {
-        self.row().pod_names
-    }
-
     /// Whether its pods end, and have done their work then.
     pub fn runs_to_completion(self) -> bool {
-        matches!(self.pod_count(), PodCount::Completions | PodCount::Runs)
+        matches!(self.facts().pod_count, PodCount::Completions | PodCount::Runs)
     }
 
     /// Whether it starts an object of the kind below for each run. Otherwise, an object of the kind below has the pods of one version of its
     /// template.
     pub fn starts_runs(self) -> bool {
-        self.pod_count() == PodCount::Runs
+        self.facts().pod_count == PodCount::Runs
     }
 
     /// Whether it is replaced through the kind below: the newest object there has the current template.
     pub fn has_revisions(self) -> bool {
-        self.below().is_some() && !self.starts_runs()
-    }
-
-    /// Whether pods follow a change of its template: it replaces them, or its next Job has new ones. Otherwise the template is immutable, or existing
-    /// pods stay as they are.
-    pub fn follows_template(self) -> bool {
-        self.row().follows_template
+        self.facts().below.is_some() && !self.starts_runs()
     }
 
     /// Whether it replaces its running pods, as `kubectl rollout restart` asks.
     pub fn rolls_out(self) -> bool {
-        self.follows_template() && !self.runs_to_completion()
-    }
-
-    /// The kind that makes its pods, where it does not do so itself.
-    pub fn below(self) -> Option<Self> {
-        self.row().below
+        self.facts().follows_template && !self.runs_to_completion()
     }
 
     /// Whether another kind makes objects of this kind, a Deployment its `ReplicaSets`.
     pub fn is_below(self) -> bool {
-        Self::ALL.into_iter().any(|kind| kind.below() == Some(self))
-    }
-
-    /// The place of its pod template, as a JSON Pointer (RFC 6901).
-    pub fn template(self) -> &'static str {
-        self.row().template
+        Self::ALL.into_iter().any(|kind| kind.facts().below == Some(self))
     }
 
     /// The pod template of an object of this kind.
@@ -201,7 +175,7 @@ impl Kind {
     /// # Errors
     /// Where the string is not JSON, or what is above the template is not an object.
     pub fn template_in(self, json: &str) -> Result<Option<&RawValue>, serde_json::Error> {
-        json::at(json, self.template())
+        json::at(json, self.facts().template)
     }
 }
 

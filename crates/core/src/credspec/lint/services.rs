@@ -47,13 +47,8 @@ const OF_CONTROLLERS: [&str; 3] = ["ldap", "gc", "e3514235-4b06-11d1-ab04-00c04f
 /// Classes of every computer, which make a controller's services dangerous.
 const OF_COMPUTERS: [&str; 6] = ["host", "cifs", "rpcss", "dns", "wsman", "restrictedkrbhost"];
 
-pub(super) fn check(findings: &mut Findings, metadata: Option<&Value>, join: &DomainJoinConfig<'_>) {
-    for verb in Verb::ALL {
-        check_list(findings, metadata, join, verb);
-    }
-}
-
-fn check_list(findings: &mut Findings, metadata: Option<&Value>, join: &DomainJoinConfig<'_>, verb: Verb) {
+/// The annotation of this verb.
+pub(super) fn check(findings: &mut Findings, metadata: Option<&Value>, join: &DomainJoinConfig<'_>, verb: Verb) {
     let (key, rule) = (annotation_for(verb), rule_for(verb));
     let nothing = if verb == Verb::Use { NO_TICKETS } else { NO_KEYTAB };
     let field = &*format!("metadata.annotations[{key}]");

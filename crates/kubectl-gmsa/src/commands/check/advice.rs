@@ -79,7 +79,7 @@ async fn alike(checked: &CheckedPod<'_>, pod: &Pod, context: &CheckContext) -> O
 fn ignored(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
     let annotation = annotation(RANDOM_HOSTNAME);
     let finding = |message: String| checked.finding(&rules::IGNORED_FIELD, &annotation, message);
-    let is_numbered = |replicas: Replicas<'_>| replicas.kind.pod_names() == PodNames::Numbered;
+    let is_numbered = |replicas: Replicas<'_>| replicas.kind.facts().pod_names == PodNames::Numbered;
     let found = match (checked.text(&annotation), checked.of_workload(&annotation)) {
         (Some("true"), _) if checked.replicas().is_some_and(is_numbered) => {
             let text = "a StatefulSet sets the host names of its pods itself, so the webhook gives none";

@@ -17,7 +17,7 @@ use crate::shared::{
 use gmsa_core::{
     admission::{
         Denial, SlotDenial, Webhook,
-        pod::{Pod, Slot, SlotKind, SlotRef},
+        pod::{Pod, Slot, SlotKind},
     },
     diagnostic::{Diagnostic, Rule, Severity},
 };
@@ -138,7 +138,7 @@ impl Decided<'_> {
         };
         let name = match &checked.template {
             Some(template) if slot.kind == SlotKind::Pod => template.clone(),
-            _ => SlotRef::from(slot).to_string(),
+            _ => slot.to_string(),
         };
         let admitted = denial.is_none() && !is_ending && !reviewed.is_refused();
         let row = checked.row(&pointer(slot, denial), name, slot.name);

@@ -52,7 +52,7 @@ impl<'d> Owner<'d> {
 
     /// The place of the pod in it, if its kind is one of Kubernetes.
     pub(super) fn pod(&self) -> Option<&'static str> {
-        if self.is_pod() { Some("") } else { self.workload().map(Kind::template) }
+        if self.is_pod() { Some("") } else { self.workload().map(|kind| kind.facts().template) }
     }
 
     /// A text that is not empty.

@@ -59,7 +59,7 @@ pub(super) async fn check(world: &World, asked: &DoctorInput) -> Read<Vec<Check>
     // ReplicaSets make the pods of a Deployment, and Jobs those of a CronJob: without these lists the pods are unknown.
     let is_known = |workload: &WorkloadTree| {
         workload.template.pod().is_some()
-            && workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below))
+            && workload.kind.facts().below.is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below))
     };
     for workload in workloads {
         let missing = || without_spec(workload, specs.as_ref().ok()?);

@@ -70,7 +70,7 @@ impl PodOwner {
 fn kind_of(OwnerReference { api_version, kind, .. }: &OwnerReference) -> String {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let is_of_core = |known: &str| known == kind && !group.is_empty();
-    let is_like = |known: Kind| known.as_str() == kind && known.group() != group;
+    let is_like = |known: Kind| known.as_str() == kind && known.facts().group != group;
     let is_other = Kind::ALL.into_iter().any(is_like) || ["Node", "Pod"].into_iter().any(is_of_core);
     if is_other { format!("{kind}.{group}") } else { kind.clone() }
 }
@@ -87,7 +87,7 @@ async fn verified(
 ) -> Result<Option<ClusterWorkload>, NotOwned> {
     let is_it = |kind: &Kind| kind.as_str() == owner.kind && kind.api_version() == owner.api_version;
     let is_restarted = |kind: &Kind| {
-        let mut above = Kind::ALL.into_iter().filter(|above| above.below() == Some(*kind));
+        let mut above = Kind::ALL.into_iter().filter(|above| above.facts().below == Some(*kind));
         kind.rolls_out() || above.any(Kind::rolls_out)
     };
     let Some(known) = Kind::ALL.into_iter().find(is_it).filter(is_restarted) else { return Ok(None) };

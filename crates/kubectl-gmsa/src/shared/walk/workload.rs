@@ -105,7 +105,7 @@ impl WorkloadTree {
     pub async fn find(world: &World, namespace: &str, kind: Kind, name: &str) -> Read<Option<Self>> {
         let Some(top) = ClusterWorkload::find(world, kind, namespace, name).await? else { return Ok(None) };
         let mut objects = vec![top];
-        if let Some(below) = kind.below() {
+        if let Some(below) = kind.facts().below {
             objects.extend(ClusterWorkload::list(world, below, Some(namespace)).await?);
         }
         let pods = world.pods(Some(namespace)).await?;
@@ -217,9 +217,9 @@ fn assemble(objects: Vec<ClusterWorkload>, pods: &[Box<RawValue>], only_gmsa: bo
         let makers = match own {
             // Earlier Jobs have ended or are being replaced.
             [.., newest] if kind.starts_runs() => vec![maker(newest)],
-            [_, ..] if kind.below().is_some() => own.iter().map(maker).collect(),
+            [_, ..] if kind.facts().below.is_some() => own.iter().map(maker).collect(),
             // A Deployment without a ReplicaSet has the failure condition itself.
-            _ if kind.below().is_none() || kind.has_revisions() => vec![maker(&object)],
+            _ if kind.facts().below.is_none() || kind.has_revisions() => vec![maker(&object)],
             _ => Vec::new(),
         };
         let (namespace, name) = (namespace?, name?);

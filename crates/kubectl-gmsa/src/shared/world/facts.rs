@@ -81,7 +81,7 @@ impl World {
             }
             if let Some(patch) = decision.patch {
                 let patch: json_patch::Patch =
-                    serde_json::from_slice(patch.as_bytes()).context("the patch is not a JSON Patch")?;
+                    serde_json::from_slice(&patch).context("the patch is not a JSON Patch")?;
                 let mut stored = pod.json.clone();
                 json_patch::patch(&mut stored, &patch).context("the patch does not fit the pod")?;
                 pod = Cow::Owned(NewPod::new(&review.namespace, stored));

@@ -216,7 +216,7 @@ pub fn fields(resource: &str) -> Vec<String> {
     let (mut paths, workload) = (listed(METADATA), workload(resource));
     if resource == "pods" || workload.is_some() {
         paths.extend([WORKLOAD, POD].into_iter().flat_map(listed));
-        let template = workload.and_then(|kind| kind.template().strip_prefix('/'));
+        let template = workload.and_then(|kind| kind.facts().template.strip_prefix('/'));
         paths.extend(
             template.into_iter().flat_map(|at| listed(POD).into_iter().map(move |path| format!("{at}/{path}"))),
         );

@@ -164,7 +164,7 @@ impl ClusterWorkload {
     /// How many pods it creates, and the reason if that is 0.
     pub fn wanted(&self) -> (usize, Idle) {
         let Self { kind, spec, status, .. } = self;
-        match kind.pod_count() {
+        match kind.facts().pod_count {
             PodCount::Replicas => (spec.replicas.unwrap_or(1), Idle::Scaled),
             PodCount::Nodes => {
                 let idle = if status.observed_generation.is_none() { Idle::NotSeen } else { Idle::NoNode };
