@@ -16,6 +16,9 @@ const MAX_FOUND: usize = 64;
 /// The most steps of a pointer to one of these fields: `/spec/containers/0/resources/limits/hugepages-2Mi`.
 const MAX_STEPS: usize = 6;
 
+/// The longest pod that is looked at, in bytes: longer than any real one.
+const MAX_BYTES: usize = 512 * 1024;
+
 /// The most values of one pod that are looked at: more than any pod has, and milliseconds where a hostile object has a million.
 const MAX_VALUES: usize = 1 << 15;
 
@@ -116,7 +119,9 @@ impl SlotIndex {
 /// Reads a Pod, or the template of one, from JSON.
 pub fn read(pod: &str) -> Unsupported {
     let mut found = Unsupported::default();
-    found.walk("", pod, &mut { MAX_VALUES });
+    if pod.len() <= MAX_BYTES {
+        found.walk("", pod, &mut { MAX_VALUES });
+    }
     found.fields.sort_unstable();
     found.fields.dedup();
     found.fields.shrink_to_fit();
@@ -155,7 +160,7 @@ impl Unsupported {
 
     /// Looks at the value at a pointer, whose keys are not escaped, and at those in it; at no more than `left` values.
     fn walk(&mut self, pointer: &str, value: &str, left: &mut usize) {
-        if *left == 0 || value == "null" || pointer.matches('/').count() > MAX_STEPS {
+        if value == "null" || pointer.matches('/').count() > MAX_STEPS {
             return;
         }
         *left -= 1;
@@ -163,12 +168,16 @@ impl Unsupported {
         // Another value than a list or an object has none in it.
         if value.starts_with('{') {
             let below = |(): &mut (), key: Text, below: &RawValue| {
-                self.walk(&format!("{pointer}/{}", &*key), below.get(), left);
+                if *left > 0 {
+                    self.walk(&format!("{pointer}/{}", &*key), below.get(), left);
+                }
             };
             let _ = fold_entries(input, (), below);
         } else if value.starts_with('[') {
             let below = |index: &mut usize, below: &RawValue| {
-                self.walk(&format!("{pointer}/{index}"), below.get(), left);
+                if *left > 0 {
+                    self.walk(&format!("{pointer}/{index}"), below.get(), left);
+                }
                 *index += 1;
             };
             let _ = fold(input, 0, below);

@@ -93,6 +93,16 @@ const CASES: &str = r#"
 /credspec/DomainJoinConfig/DnsTreeName | "fabrikam.com" |
 /credspec/DomainJoinConfig/DnsTreeName | "mycontoso.com" |
 /credspec/DomainJoinConfig/DnsTreeName | "contoso.onmicrosoft.com" | warning dns-tree-name credspec.DomainJoinConfig.DnsTreeName: "contoso.onmicrosoft.com" is the name of a tenant: right only for Microsoft Entra Domain Services -> (Get-ADDomain).Forest
+/credspec/DomainJoinConfig/NetBiosName | "CONTOSO*" | error netbios-name credspec.DomainJoinConfig.NetBiosName: "CONTOSO*" holds one of \/:*?"<>| -> (Get-ADDomain).NetBIOSName
+/credspec/DomainJoinConfig/NetBiosName | "SIXTEENLETTERS16" | error netbios-name credspec.DomainJoinConfig.NetBiosName: "SIXTEENLETTERS16" is longer than 15 characters -> (Get-ADDomain).NetBIOSName
+/credspec/DomainJoinConfig/NetBiosName | "contoso.com" | warning netbios-name credspec.DomainJoinConfig.NetBiosName: "contoso.com" has a dot: it looks like the DNS name -> (Get-ADDomain).NetBIOSName
+# The SAM name alone.
+/credspec/DomainJoinConfig/MachineAccountName | "WebApp1$" | error account credspec.DomainJoinConfig.MachineAccountName: "WebApp1$" ends with $, which Windows adds itself -> WebApp1
+/credspec/DomainJoinConfig/MachineAccountName | "CONTOSO\\WebApp1" | error account credspec.DomainJoinConfig.MachineAccountName: "CONTOSO\\WebApp1" carries its domain in front -> WebApp1
+/credspec/DomainJoinConfig/MachineAccountName | "CONTOSO\\WebApp1$" | error account credspec.DomainJoinConfig.MachineAccountName: "CONTOSO\\WebApp1$" carries its domain in front -> WebApp1
+/credspec/DomainJoinConfig/MachineAccountName | "WebApp1.contoso.com" | error account credspec.DomainJoinConfig.MachineAccountName: "WebApp1.contoso.com" carries its domain behind -> WebApp1
+/credspec/DomainJoinConfig/MachineAccountName | "WebApp1.CONTOSO.com" | error account credspec.DomainJoinConfig.MachineAccountName: "WebApp1.CONTOSO.com" carries its domain behind -> WebApp1
+/credspec/DomainJoinConfig/MachineAccountName | "WebApp1@contoso.com" | error account credspec.DomainJoinConfig.MachineAccountName: "WebApp1@contoso.com" carries its domain behind -> WebApp1
 # What is still to be filled in is one finding.
 /credspec/DomainJoinConfig/MachineAccountName | "<GMSA_ACCOUNT_USERNAME>" | error placeholder credspec.DomainJoinConfig.MachineAccountName: is still a placeholder: "<GMSA_ACCOUNT_USERNAME>" -> kubectl gmsa credspec new --from-ad FILE --account NAME, FILE made by: Get-ADDomain | ConvertTo-Json
 /credspec/DomainJoinConfig | {"DnsName": "<DNS_NAME>", "DnsTreeName": "<DNS_NAME>", "Guid": "DOMAIN_GUID", "MachineAccountName": "gMSA-ACCOUNT-NAME", "NetBiosName": "${NETBIOS}", "Sid": "<DOMAIN_SID>"} | error placeholder credspec.DomainJoinConfig.DnsName: 6 values are still placeholders: DnsName, DnsTreeName, Guid, MachineAccountName, NetBiosName and 1 more -> kubectl gmsa credspec new --from-ad FILE --account NAME, FILE made by: Get-ADDomain | ConvertTo-Json
@@ -110,6 +120,7 @@ const CASES: &str = r#"
 /credspec/ActiveDirectoryConfig/HostAccountConfig | {"PluginGUID": "{859e1386-bdb4-49e8-85c7-3070b13920e1}", "PluginInput": "arn:aws:secretsmanager:us-west-2:111122223333:secret:x", "PortableCcgVersion": "1"} | warning plugin-input credspec.ActiveDirectoryConfig.HostAccountConfig.PluginInput: is not a JSON object in a string -> '{"credentialArn":"arn:aws:secretsmanager:REGION:ACCOUNT:secret:NAME"}'
 /credspec/ActiveDirectoryConfig/HostAccountConfig | {"PluginGUID": "{859e1386-bdb4-49e8-85c7-3070b13920e1}", "PluginInput": {"CredentialArn": "arn:aws:secretsmanager:us-west-2:111122223333:secret:x"}, "PortableCcgVersion": "1"} | error plugin-input credspec.ActiveDirectoryConfig.HostAccountConfig.PluginInput: is an object, not a string -> '{"credentialArn":"arn:aws:secretsmanager:REGION:ACCOUNT:secret:NAME"}'
 /credspec/ActiveDirectoryConfig/HostAccountConfig | {"PluginGUID": "{E4781092-F116-4B79-B55E-28EB6A224E26}", "PluginInput": "secret", "PortableCcgVersion": "1"} | warning plugin-input credspec.ActiveDirectoryConfig.HostAccountConfig.PluginInput: is not the name of a namespace and of a Secret, joined by a colon -> NAMESPACE:SECRET
+/credspec/ActiveDirectoryConfig/HostAccountConfig | {"PluginGUID": "CCC2A336-D7F3-4818-A213-272B7924213E", "PluginInput": {}, "PortableCcgVersion": 1} | error plugin-version credspec.ActiveDirectoryConfig.HostAccountConfig.PortableCcgVersion: is a bare number -> PortableCcgVersion: "1"; error plugin-guid credspec.ActiveDirectoryConfig.HostAccountConfig.PluginGUID: "CCC2A336-D7F3-4818-A213-272B7924213E" is not in braces -> "{CCC2A336-D7F3-4818-A213-272B7924213E}"; error plugin-input credspec.ActiveDirectoryConfig.HostAccountConfig.PluginInput: is an object, not a string -> one string, as the plugin's maker documents it
 "#;
 
 #[test]
@@ -148,21 +159,8 @@ fn an_object_that_is_too_large_to_be_read_is_one_finding() {
 }
 
 #[test]
-fn an_account_is_named_by_its_sam_name_alone() {
+fn accounts_of_other_names_are_not_that_of_the_container() {
     const LIST: &str = "credspec.ActiveDirectoryConfig.GroupManagedServiceAccounts";
-    for (name, problem) in [
-        ("WebApp1$", "ends with $, which Windows adds itself"),
-        ("CONTOSO\\WebApp1", "carries its domain in front"),
-        ("CONTOSO\\WebApp1$", "carries its domain in front"),
-        ("WebApp1.contoso.com", "carries its domain behind"),
-        ("WebApp1.CONTOSO.com", "carries its domain behind"),
-        ("WebApp1@contoso.com", "carries its domain behind"),
-    ] {
-        let spec = with("/credspec/DomainJoinConfig/MachineAccountName", Some(json!(name)));
-        let expected =
-            format!("error account credspec.DomainJoinConfig.MachineAccountName: {name:?} {problem} -> WebApp1");
-        assert_eq!(lines(&spec).first(), Some(&expected));
-    }
     let mut spec = good();
     for index in [0, 1] {
         spec["credspec"]["ActiveDirectoryConfig"]["GroupManagedServiceAccounts"][index]["Name"] = json!("WebApp1$");
@@ -211,39 +209,10 @@ fn a_domain_may_have_a_single_label() {
 }
 
 #[test]
-fn netbios_names_are_short_and_plain() {
-    const START: &str = "netbios-name credspec.DomainJoinConfig.NetBiosName: ";
-    const END: &str = "-> (Get-ADDomain).NetBIOSName";
-    for (name, expected) in [
-        ("CONTOSO*", format!("error {START}\"CONTOSO*\" holds one of \\/:*?\"<>| {END}")),
-        ("SIXTEENLETTERS16", format!("error {START}\"SIXTEENLETTERS16\" is longer than 15 characters {END}")),
-        ("contoso.com", format!("warning {START}\"contoso.com\" has a dot: it looks like the DNS name {END}")),
-    ] {
-        let spec = with("/credspec/DomainJoinConfig/NetBiosName", Some(json!(name)));
-        assert_eq!(lines(&spec).first(), Some(&expected));
-    }
+fn a_netbios_name_may_have_15_letters() {
     let mut longest = with("/credspec/DomainJoinConfig/NetBiosName", Some(json!("FIFTEENLETTER15")));
     longest["credspec"]["ActiveDirectoryConfig"]["GroupManagedServiceAccounts"][0]["Scope"] = json!("FIFTEENLETTER15");
     assert_eq!(object(&longest), []);
-}
-
-#[test]
-fn plugins_are_given_texts() {
-    const PATH: &str = "credspec.ActiveDirectoryConfig.HostAccountConfig";
-    assert_eq!(
-        lines(&with_plugin(
-            json!({"PluginGUID": "CCC2A336-D7F3-4818-A213-272B7924213E", "PluginInput": {}, "PortableCcgVersion": 1})
-        )),
-        [
-            format!("error plugin-version {PATH}.PortableCcgVersion: is a bare number -> PortableCcgVersion: \"1\""),
-            format!(
-                "error plugin-guid {PATH}.PluginGUID: \"CCC2A336-D7F3-4818-A213-272B7924213E\" is not in braces -> \"{{CCC2A336-D7F3-4818-A213-272B7924213E}}\""
-            ),
-            format!(
-                "error plugin-input {PATH}.PluginInput: is an object, not a string -> one string, as the plugin's maker documents it"
-            ),
-        ]
-    );
 }
 
 #[test]
@@ -290,163 +259,93 @@ fn suggested_names_can_be_created() {
     }
 }
 
-/// What is found about a list of services.
-fn services(list: &str) -> Vec<String> {
-    let lines = lines(&with("/metadata/annotations", Some(json!({"gmsa-webhook/services": list}))));
-    lines.into_iter().map(|line| line.replace("metadata.annotations[gmsa-webhook/services]: ", "")).collect()
+/// A list of services, and what is found about it; nothing where it is right. `WHAT` says what a service is.
+const SERVICES: &str = r#"
+# What clients ask for.
+HTTP/app.contoso.com |
+http/App.contoso.com,MSSQLSvc/sql1.contoso.com:1433 MSSQLSvc/sql1.contoso.com:SQLEXPRESS |
+cifs/files.contoso.com nfs/files.contoso.com host/linux1.contoso.com postgres/db.contoso.com |
+HTTP/www.example.com, HTTP/contoso.com, HTTP/dcim.contoso.com, cifs/abcd.contoso.com, HTTP/dc1.contoso.com |
+# No service: the one that is meant.
+app.contoso.com | error ticket-services lists "app.contoso.com", WHAT -> HTTP/app.contoso.com
+https://app.contoso.com:8443/login?x=1 | error ticket-services lists "https://app.contoso.com:8443/login?x=1", WHAT -> HTTP/app.contoso.com
+ldaps://files.contoso.com | error ticket-services lists "ldaps://files.contoso.com", WHAT -> ldap/files.contoso.com
+HTTP/app.contoso.com@CONTOSO.COM | error ticket-services lists "HTTP/app.contoso.com@CONTOSO.COM", WHAT -> HTTP/app.contoso.com
+HTTP@app.contoso.com | error ticket-services lists "HTTP@app.contoso.com", WHAT -> HTTP/app.contoso.com
+HTTP\app.contoso.com | error ticket-services lists "HTTP\\app.contoso.com", WHAT -> HTTP/app.contoso.com
+HTTP/app.contoso.com/ | error ticket-services lists "HTTP/app.contoso.com/", WHAT -> HTTP/app.contoso.com
+"HTTP/app.contoso.com" | error ticket-services lists "\"HTTP/app.contoso.com\"", WHAT -> HTTP/app.contoso.com
+[HTTP/app.contoso.com] | error ticket-services lists "[HTTP/app.contoso.com]", WHAT -> HTTP/app.contoso.com
+HTTP/a.contoso.com;mssql/sql1.contoso.com:1433 | error ticket-services lists "HTTP/a.contoso.com;mssql/sql1.contoso.com:1433", WHAT -> HTTP/a.contoso.com, MSSQLSvc/sql1.contoso.com:1433
+HTTP/*.contoso.com | error ticket-services lists "HTTP/*.contoso.com", WHAT -> each as CLASS/HOST, without a realm
+HTTP/ | error ticket-services lists "HTTP/", WHAT -> each as CLASS/HOST, without a realm
+1433 | error ticket-services lists "1433", WHAT -> each as CLASS/HOST, without a realm
+app | error ticket-services lists "app", WHAT -> each as CLASS/HOST, without a realm
+# Services that no client asks for, and those of domain controllers.
+HTTP/10.0.0.5 | warning ticket-service lists "HTTP/10.0.0.5": clients get no ticket for an address, only for a name -> HTTP/NAME.contoso.com
+HTTP/fe80::1 | warning ticket-service lists "HTTP/fe80::1": clients get no ticket for an address, only for a name -> HTTP/NAME.contoso.com
+HTTP/app.contoso.com:443 | warning ticket-service lists "HTTP/app.contoso.com:443": web clients ask without a port -> HTTP/app.contoso.com
+https/app.contoso.com | warning ticket-service lists "https/app.contoso.com": clients spell the class in another way -> HTTP/app.contoso.com
+smb/files.contoso.com | warning ticket-service lists "smb/files.contoso.com": clients spell the class in another way -> cifs/files.contoso.com
+mssqlsvc/sql1.contoso.com:1433 | warning ticket-service lists "mssqlsvc/sql1.contoso.com:1433": clients spell the class in another way -> MSSQLSvc/sql1.contoso.com:1433
+HOST/linux1.contoso.com | warning ticket-service lists "HOST/linux1.contoso.com": clients spell the class in another way -> host/linux1.contoso.com
+MSSQLSvc/sql1.contoso.com | warning ticket-service lists "MSSQLSvc/sql1.contoso.com": clients of SQL Server ask with the port -> MSSQLSvc/sql1.contoso.com:1433
+HTTP/app | warning ticket-service lists "HTTP/app": clients append a domain to a short name, in pods that of the cluster -> HTTP/app.contoso.com
+HTTP/app.contoso.com. | warning ticket-service lists "HTTP/app.contoso.com.": clients leave the dot at the end out -> HTTP/app.contoso.com
+HTTP/web.shop.svc | warning ticket-service lists "HTTP/web.shop.svc": accounts have names of the domain, not of the cluster -> HTTP/NAME.contoso.com
+HTTP/web.shop.svc.cluster.local | warning ticket-service lists "HTTP/web.shop.svc.cluster.local": accounts have names of the domain, not of the cluster -> HTTP/NAME.contoso.com
+ldap/files.contoso.com | warning ticket-controller lists "ldap/files.contoso.com", a service of a domain controller -> remove it, or use an account for it that no other application has
+LDAP/dc1.contoso.com/contoso.com | warning ticket-controller lists "LDAP/dc1.contoso.com/contoso.com", a service of a domain controller -> remove it, or use an account for it that no other application has
+GC/dc1.contoso.com/contoso.com | warning ticket-controller lists "GC/dc1.contoso.com/contoso.com", a service of a domain controller -> remove it, or use an account for it that no other application has
+cifs/contoso.com | warning ticket-controller lists "cifs/contoso.com", a service of a domain controller -> remove it, or use an account for it that no other application has
+cifs/dc1.contoso.com | warning ticket-controller lists "cifs/dc1.contoso.com", a service of a domain controller -> remove it, or use an account for it that no other application has
+host/AD-DC02.contoso.com | warning ticket-controller lists "host/AD-DC02.contoso.com", a service of a domain controller -> remove it, or use an account for it that no other application has
+rpcss/rodc.contoso.com | warning ticket-controller lists "rpcss/rodc.contoso.com", a service of a domain controller -> remove it, or use an account for it that no other application has
+HTTP/x.contoso.com/CONTOSO | warning ticket-controller lists "HTTP/x.contoso.com/CONTOSO", a service of a domain controller -> remove it, or use an account for it that no other application has
+# The list as a whole.
+* | note ticket-any is *: pods get a ticket-granting ticket -> "HTTP/app.contoso.com, MSSQLSvc/sql1.contoso.com:1433"
+, | error ticket-services is empty: list services, such as HTTP/app.contoso.com, or * for any -> "HTTP/app.contoso.com, MSSQLSvc/sql1.contoso.com:1433"
+*, HTTP/app.contoso.com | error ticket-services names * beside services -> "HTTP/app.contoso.com, MSSQLSvc/sql1.contoso.com:1433"
+krbtgt/CONTOSO.COM | error ticket-services lists "krbtgt/CONTOSO.COM", a service of the KDC itself: * alone gives a ticket-granting ticket -> remove it
+"#;
+
+const WHAT: &str =
+    "which is not a service: expected CLASS/HOST, such as HTTP/app.contoso.com or MSSQLSvc/sql1.contoso.com:1433";
+
+/// What is found about an annotation with a list of services.
+fn listed(annotation: &str, list: &str) -> String {
+    let lines = lines(&with("/metadata/annotations", Some(json!({annotation: list}))));
+    lines.join("; ").replace(&format!("metadata.annotations[{annotation}]: "), "")
 }
 
 #[test]
-fn the_names_of_a_keytab_are_linted_as_services_are() {
-    let keytab = |list: &str| {
-        let lines = lines(&with("/metadata/annotations", Some(json!({"gmsa-webhook/keytab": list}))));
-        lines
-            .into_iter()
-            .map(|line| line.replace("metadata.annotations[gmsa-webhook/keytab]: ", ""))
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(keytab("HTTP/app.contoso.com, MSSQLSvc/sql1.contoso.com:1433"), [""; 0]);
-    let any = "error keytab-names is *: a keytab is for names of its own -> \"HTTP/app.contoso.com\"";
-    assert_eq!(keytab("*"), [any]);
-    let what =
-        "which is not a service: expected CLASS/HOST, such as HTTP/app.contoso.com or MSSQLSvc/sql1.contoso.com:1433";
-    let found = format!("error keytab-names lists \"app.contoso.com\", {what} -> HTTP/app.contoso.com");
-    assert_eq!(keytab("app.contoso.com"), [found]);
-    let port = "warning ticket-service lists \"HTTP/app.contoso.com:8443\": web clients ask without a port -> HTTP/app.contoso.com";
-    assert_eq!(keytab("HTTP/app.contoso.com:8443"), [port]);
-}
-
-#[test]
-fn a_list_of_services_that_clients_ask_for_is_right() {
-    for list in [
-        "HTTP/app.contoso.com",
-        "http/App.contoso.com,MSSQLSvc/sql1.contoso.com:1433 MSSQLSvc/sql1.contoso.com:SQLEXPRESS",
-        "cifs/files.contoso.com nfs/files.contoso.com host/linux1.contoso.com postgres/db.contoso.com",
-        "HTTP/www.example.com, HTTP/contoso.com, HTTP/dcim.contoso.com, cifs/abcd.contoso.com, HTTP/dc1.contoso.com",
-    ] {
-        assert_eq!(services(list), [""; 0], "{list}");
+fn services_are_those_that_clients_ask_for() {
+    for case in SERVICES.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (list, expected) = case.split_once(" |").unwrap();
+        assert_eq!(listed("gmsa-webhook/services", list), expected.trim().replace("WHAT", WHAT), "{list}");
     }
-}
-
-#[test]
-fn a_word_that_is_no_service_is_said_with_the_one_that_is_meant() {
-    for (word, meant) in [
-        ("app.contoso.com", "HTTP/app.contoso.com"),
-        ("https://app.contoso.com:8443/login?x=1", "HTTP/app.contoso.com"),
-        ("ldaps://files.contoso.com", "ldap/files.contoso.com"),
-        ("HTTP/app.contoso.com@CONTOSO.COM", "HTTP/app.contoso.com"),
-        ("HTTP@app.contoso.com", "HTTP/app.contoso.com"),
-        ("HTTP\\app.contoso.com", "HTTP/app.contoso.com"),
-        ("HTTP/app.contoso.com/", "HTTP/app.contoso.com"),
-        ("\"HTTP/app.contoso.com\"", "HTTP/app.contoso.com"),
-        ("[HTTP/app.contoso.com]", "HTTP/app.contoso.com"),
-        ("HTTP/a.contoso.com;mssql/sql1.contoso.com:1433", "HTTP/a.contoso.com, MSSQLSvc/sql1.contoso.com:1433"),
-        ("HTTP/*.contoso.com", "each as CLASS/HOST, without a realm"),
-        ("HTTP/", "each as CLASS/HOST, without a realm"),
-        ("1433", "each as CLASS/HOST, without a realm"),
-        ("app", "each as CLASS/HOST, without a realm"),
-    ] {
-        let what = "which is not a service: expected CLASS/HOST, such as HTTP/app.contoso.com or MSSQLSvc/sql1.contoso.com:1433";
-        let found = format!("error ticket-services lists {word:?}, {what} -> {meant}");
-        assert_eq!(services(word), [found], "{word}");
-    }
-}
-
-#[test]
-fn services_that_no_client_asks_for_or_that_are_of_controllers_are_found() {
-    let remove = "remove it, or use an account for it that no other application has";
-    for (service, rule, problem, right) in [
-        (
-            "HTTP/10.0.0.5",
-            "ticket-service",
-            ": clients get no ticket for an address, only for a name",
-            "HTTP/NAME.contoso.com",
-        ),
-        (
-            "HTTP/fe80::1",
-            "ticket-service",
-            ": clients get no ticket for an address, only for a name",
-            "HTTP/NAME.contoso.com",
-        ),
-        ("HTTP/app.contoso.com:443", "ticket-service", ": web clients ask without a port", "HTTP/app.contoso.com"),
-        ("https/app.contoso.com", "ticket-service", ": clients spell the class in another way", "HTTP/app.contoso.com"),
-        (
-            "smb/files.contoso.com",
-            "ticket-service",
-            ": clients spell the class in another way",
-            "cifs/files.contoso.com",
-        ),
-        (
-            "mssqlsvc/sql1.contoso.com:1433",
-            "ticket-service",
-            ": clients spell the class in another way",
-            "MSSQLSvc/sql1.contoso.com:1433",
-        ),
-        (
-            "HOST/linux1.contoso.com",
-            "ticket-service",
-            ": clients spell the class in another way",
-            "host/linux1.contoso.com",
-        ),
-        (
-            "MSSQLSvc/sql1.contoso.com",
-            "ticket-service",
-            ": clients of SQL Server ask with the port",
-            "MSSQLSvc/sql1.contoso.com:1433",
-        ),
-        (
-            "HTTP/app",
-            "ticket-service",
-            ": clients append a domain to a short name, in pods that of the cluster",
-            "HTTP/app.contoso.com",
-        ),
-        ("HTTP/app.contoso.com.", "ticket-service", ": clients leave the dot at the end out", "HTTP/app.contoso.com"),
-        (
-            "HTTP/web.shop.svc",
-            "ticket-service",
-            ": accounts have names of the domain, not of the cluster",
-            "HTTP/NAME.contoso.com",
-        ),
-        (
-            "HTTP/web.shop.svc.cluster.local",
-            "ticket-service",
-            ": accounts have names of the domain, not of the cluster",
-            "HTTP/NAME.contoso.com",
-        ),
-        ("ldap/files.contoso.com", "ticket-controller", ", a service of a domain controller", remove),
-        ("LDAP/dc1.contoso.com/contoso.com", "ticket-controller", ", a service of a domain controller", remove),
-        ("GC/dc1.contoso.com/contoso.com", "ticket-controller", ", a service of a domain controller", remove),
-        ("cifs/contoso.com", "ticket-controller", ", a service of a domain controller", remove),
-        ("cifs/dc1.contoso.com", "ticket-controller", ", a service of a domain controller", remove),
-        ("host/AD-DC02.contoso.com", "ticket-controller", ", a service of a domain controller", remove),
-        ("rpcss/rodc.contoso.com", "ticket-controller", ", a service of a domain controller", remove),
-        ("HTTP/x.contoso.com/CONTOSO", "ticket-controller", ", a service of a domain controller", remove),
-    ] {
-        assert_eq!(services(service), [format!("warning {rule} lists {service:?}{problem} -> {right}")]);
-    }
-}
-
-#[test]
-fn the_list_as_a_whole_is_checked() {
-    let right = "\"HTTP/app.contoso.com, MSSQLSvc/sql1.contoso.com:1433\"";
-    assert_eq!(services("*"), [format!("note ticket-any is *: pods get a ticket-granting ticket -> {right}")]);
-    let empty = "error ticket-services is empty: list services, such as HTTP/app.contoso.com, or * for any";
-    assert_eq!(services(" , "), [format!("{empty} -> {right}")]);
-    assert_eq!(
-        services("*, HTTP/app.contoso.com"),
-        [format!("error ticket-services names * beside services -> {right}")]
-    );
     let many: Vec<String> = (0..33).map(|number| format!("HTTP/h{number}.contoso.com")).collect();
-    assert_eq!(services(&many.join(",")), [format!("error ticket-services lists more than 32 services -> {right}")]);
-    let kdc = "a service of the KDC itself: * alone gives a ticket-granting ticket";
-    let remedy = "remove it";
-    assert_eq!(
-        services("krbtgt/CONTOSO.COM"),
-        [format!("error ticket-services lists \"krbtgt/CONTOSO.COM\", {kdc} -> {remedy}")]
-    );
+    let right = "\"HTTP/app.contoso.com, MSSQLSvc/sql1.contoso.com:1433\"";
+    let too_many = format!("error ticket-services lists more than 32 services -> {right}");
+    assert_eq!(listed("gmsa-webhook/services", &many.join(",")), too_many);
     let list = with("/metadata/annotations", Some(json!({"gmsa-webhook/services": ["HTTP/a"]})));
     assert_eq!(
         lines(&list),
         [format!("error ticket-services metadata.annotations[gmsa-webhook/services]: is not a string -> {right}")]
     );
+}
+
+#[test]
+fn the_names_of_a_keytab_are_linted_as_services_are() {
+    for (list, expected) in [
+        ("HTTP/app.contoso.com, MSSQLSvc/sql1.contoso.com:1433", ""),
+        ("*", "error keytab-names is *: a keytab is for names of its own -> \"HTTP/app.contoso.com\""),
+        ("app.contoso.com", "error keytab-names lists \"app.contoso.com\", WHAT -> HTTP/app.contoso.com"),
+        (
+            "HTTP/app.contoso.com:8443",
+            "warning ticket-service lists \"HTTP/app.contoso.com:8443\": web clients ask without a port -> HTTP/app.contoso.com",
+        ),
+    ] {
+        assert_eq!(listed("gmsa-webhook/keytab", list), expected.replace("WHAT", WHAT), "{list}");
+    }
 }

@@ -83,6 +83,10 @@ fn what_is_kept_is_bounded() {
     // The pod, its spec and the list are values too, and so are the volume, `emptyDir` and its medium.
     assert_eq!(far(MAX_VALUES - 6), ["/spec/volumes/32762/emptyDir/medium"]);
     assert_eq!(far(MAX_VALUES - 5), [""; 0]);
+    let long = |bytes: usize| {
+        found(&json!({"hostPID": true, "x": "x".repeat(bytes - r#"{"spec":{"hostPID":true,"x":""}}"#.len())}))
+    };
+    assert_eq!((long(MAX_BYTES).len(), long(MAX_BYTES + 1).len()), (1, 0));
 }
 
 #[test]
