@@ -244,10 +244,10 @@ impl FixTarget<'_> {
                 "Set {yaml} in the spec of its Pod template, or in its manifest, and create the Pod again."
             );
         };
-        if !kind.follows_template() {
+        if !kind.facts().follows_template {
             return format!("Set {yaml} in the spec of its Pod template, then delete it and create it again.");
         }
-        let way = kind.template().split('/').skip(1).collect::<Vec<_>>();
+        let way = kind.facts().template.split('/').skip(1).collect::<Vec<_>>();
         let below = way.into_iter().rev().fold(json!({"spec": spec}), |below, key| json!({key: below}));
         let patch = shell::json(&below.to_string()).filter(|_| is_dns_label(namespace) && is_dns_subdomain(name));
         let Some(patch) = patch else { return format!("Set {yaml} in the spec of its Pod template.") };
