@@ -100,6 +100,10 @@ fn expanded(body: &[u8], operations: &[Value], enforcement: Enforcement) {
 fn injected(body: &[u8], operations: &[Value]) {
     let mut review: Value = serde_json::from_slice(body).unwrap();
     assert!(operations.iter().all(|operation| operation["op"] == "add"));
+    // No API server sends a pod without a spec: it refuses this patch, and so the pod.
+    if !review["request"]["object"]["spec"].is_object() {
+        return;
+    }
     let patch: json_patch::Patch = serde_json::from_value(Value::from(operations)).unwrap();
     json_patch::patch(&mut review["request"]["object"], &patch).unwrap();
     let again = Review::parse(review.to_string().as_bytes(), Webhook::Mutate).unwrap();

@@ -5,7 +5,7 @@
 //! may not use it.
 //! The directory is asked only for a pod that may have the identity, so nobody else costs it anything.
 //!
-//! A new refusal is its rule a [`Reason`] in `api.rs`, where the constructors of `Refusal` have the common statuses, and `Refusal::new` takes any; the step that
+//! A new refusal is a [`Reason`] in `api.rs`, where the constructors of `Refusal` have the common statuses, and `Refusal::new` takes any; the step that
 //! returns it; and a row in `tests/broker/statuses.rs`.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
