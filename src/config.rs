@@ -14,10 +14,7 @@ use gmsa_edge::{
     memory_limit,
     object::ObjectName,
     service_names::ServiceNames,
-    tls::{
-        files::Files,
-        self_managed::{IssuancePolicy, SelfManagedSettings},
-    },
+    tls::{files::Files, self_managed::SelfManagedSettings},
 };
 
 use crate::{
@@ -137,18 +134,15 @@ impl CertificateArgs {
                     "--self-managed-secret needs the webhook configurations that get its CA: --webhook-configuration",
                 ));
             }
-            let issuance = IssuancePolicy {
+            return Ok(Certificate::SelfManaged(Box::new(SelfManagedSettings {
+                secret,
+                configurations,
                 program: PROGRAM,
                 names,
                 ca_lifetime: self.ca_lifetime,
                 leaf_lifetime: self.leaf_lifetime,
                 renewal_point: self.renewal_point,
                 bundle_standing: self.bundle_standing,
-            };
-            return Ok(Certificate::SelfManaged(Box::new(SelfManagedSettings {
-                secret,
-                configurations,
-                issuance,
                 foreign_grace: self.foreign_ca_grace,
                 check_interval: CHECK_INTERVAL,
             })));

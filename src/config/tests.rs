@@ -47,8 +47,8 @@ fn certificates_come_from_one_place() {
         [&managed[..], &["--webhook-configuration", "mutating/m", "--webhook-configuration", "validating/v"]].concat();
     let Certificate::SelfManaged(settings) = resolve(&whole).unwrap().certificate else { panic!("not self-managed") };
     assert_eq!(settings.secret.to_string(), "gmsa/tls");
-    assert_eq!(settings.issuance.names, ["hook.gmsa.svc", "hook.gmsa", "hook"]);
-    assert_eq!(settings.issuance.renewal_point, 66);
+    assert_eq!(settings.names, ["hook.gmsa.svc", "hook.gmsa", "hook"]);
+    assert_eq!(settings.renewal_point, 66);
     assert_eq!(
         settings.configurations.iter().map(ToString::to_string).collect::<Vec<_>>(),
         ["mutating/m", "validating/v"]

@@ -13,7 +13,7 @@ use gmsa_edge::{
     service_names::ServiceNames,
     tls::{
         CaBundle, Served,
-        self_managed::{CA_CERT, IssuancePolicy, SelfManaged, SelfManagedSettings},
+        self_managed::{CA_CERT, SelfManaged, SelfManagedSettings},
     },
 };
 use gmsa_test_support::{SimulatedApi, Verb, until};
@@ -30,15 +30,13 @@ fn certificates() -> SelfManagedSettings {
     SelfManagedSettings {
         secret: ObjectName::secret("tickets/tls").unwrap(),
         configurations: Vec::new(),
-        issuance: IssuancePolicy {
-            program: PROGRAM,
-            names: ServiceNames::parse("tickets.tickets").unwrap().0,
-            ca_lifetime: 30 * DAY,
-            leaf_lifetime: 10 * DAY,
-            renewal_point: 66,
-            // How long the next authority is known before it signs.
-            bundle_standing: 5 * DAY,
-        },
+        program: PROGRAM,
+        names: ServiceNames::parse("tickets.tickets").unwrap().0,
+        ca_lifetime: 30 * DAY,
+        leaf_lifetime: 10 * DAY,
+        renewal_point: 66,
+        // How long the next authority is known before it signs.
+        bundle_standing: 5 * DAY,
         foreign_grace: DAY,
         check_interval: Duration::from_secs(10),
     }

@@ -30,7 +30,7 @@ use gmsa_edge::{
     tls::{
         Served,
         files::Files,
-        self_managed::{IssuancePolicy, SelfManaged, SelfManagedSettings},
+        self_managed::{SelfManaged, SelfManagedSettings},
         server_config,
     },
 };
@@ -194,18 +194,15 @@ fn keep_certificate(
         let days = |days: u64| Duration::from_secs(days * 24 * 3600);
         // As the webhook's by default, but for the time that the next CA is in the Secret before it signs: a pod keeps the CAs that it was created with,
         // and one that is younger than this trusts it.
-        let issuance = IssuancePolicy {
+        let settings = SelfManagedSettings {
+            secret: secret.clone(),
+            configurations: Vec::new(),
             program: PROGRAM,
             names: names.clone(),
             ca_lifetime: days(730),
             leaf_lifetime: days(90),
             renewal_point: 66,
             bundle_standing: days(180),
-        };
-        let settings = SelfManagedSettings {
-            secret: secret.clone(),
-            configurations: Vec::new(),
-            issuance,
             foreign_grace: days(1),
             check_interval: Duration::from_secs(10),
         };

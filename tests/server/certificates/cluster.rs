@@ -18,7 +18,7 @@ use gmsa_edge::{
     service_names::ServiceNames,
     tls::{
         CaBundle, Served, Summary,
-        self_managed::{IssuancePolicy, SelfManaged, SelfManagedSettings},
+        self_managed::{SelfManaged, SelfManagedSettings},
     },
 };
 use gmsa_webhook::{PROGRAM, metrics::Metrics};
@@ -197,14 +197,12 @@ pub fn settings() -> SelfManagedSettings {
         configurations: ["mutating/gmsa-webhook", "validating/gmsa-webhook"]
             .map(|name| ObjectName::configuration(name).unwrap())
             .to_vec(),
-        issuance: IssuancePolicy {
-            program: PROGRAM,
-            names: ServiceNames::parse("gmsa-webhook.gmsa").unwrap().0,
-            ca_lifetime: 30 * DAY,
-            leaf_lifetime: 25 * DAY,
-            renewal_point: 66,
-            bundle_standing: STANDING,
-        },
+        program: PROGRAM,
+        names: ServiceNames::parse("gmsa-webhook.gmsa").unwrap().0,
+        ca_lifetime: 30 * DAY,
+        leaf_lifetime: 25 * DAY,
+        renewal_point: 66,
+        bundle_standing: STANDING,
         foreign_grace: 10 * DAY,
         check_interval: Duration::from_millis(40),
     }

@@ -15,11 +15,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_edge::{
     clock::Moment,
-    tls::{
-        Publication,
-        issue::Ca,
-        self_managed::{IssuancePolicy, SelfManagedSettings},
-    },
+    tls::{Publication, issue::Ca, self_managed::SelfManagedSettings},
 };
 use gmsa_webhook::{PROGRAM, metrics::Metrics};
 use serde_json::{Value, json};
@@ -99,12 +95,12 @@ async fn fifty_rotations_under_load_fail_no_verification() {
 /// Two releases with different Services, and two machines whose clocks are weeks apart.
 #[tokio::test(flavor = "multi_thread")]
 async fn replicas_that_disagree_replace_what_the_other_wrote_once_a_minute() {
-    for (names, ahead) in [(vec!["other.gmsa.svc".to_owned()], Duration::ZERO), (settings().issuance.names, 20 * DAY)] {
+    for (names, ahead) in [(vec!["other.gmsa.svc".to_owned()], Duration::ZERO), (settings().names, 20 * DAY)] {
         let cluster = Cluster::installed().await;
         let first = cluster.ready_replica().await;
-        let (clock, issuance) = (cluster.clock(), IssuancePolicy { names, ..settings().issuance });
+        let clock = cluster.clock();
         let clock = Arc::new(move || Moment { wall: clock().wall + ahead, ..clock() });
-        let second = cluster.replica_at(clock, &SelfManagedSettings { issuance, ..settings() });
+        let second = cluster.replica_at(clock, &SelfManagedSettings { names, ..settings() });
         let both = [first, second];
         for minute in 1..=3 {
             // The second one begins, and the first one ends.
@@ -126,8 +122,8 @@ async fn a_certificate_from_the_future_is_not_served_beside_a_valid_one() {
     let (clock, is_wrong) = (cluster.clock(), Arc::clone(&is_ahead));
     let clock = move || Moment { wall: clock().wall + DAY * u32::from(is_wrong.load(Ordering::Relaxed)), ..clock() };
     // Nothing waits for this: what is served is worth nothing.
-    let issuance = IssuancePolicy { bundle_standing: DAY, ..settings().issuance };
-    let replica = cluster.replica_at(Arc::new(clock), &SelfManagedSettings { issuance, ..settings() });
+    let slow = SelfManagedSettings { bundle_standing: DAY, ..settings() };
+    let replica = cluster.replica_at(Arc::new(clock), &slow);
     replica.until_ready().await;
     let early = replica.serial();
     cluster.client(CONFIGURATIONS[0]).review(replica.webhook.address).await.unwrap_err();
@@ -159,8 +155,8 @@ async fn an_authority_stands_in_the_bundles_since_it_was_written_there() {
     let cluster = Arc::new(Cluster::installed().await);
     let (written, began) = (Arc::clone(&cluster), cluster.clock());
     let clock = move || began() + DAY * u32::try_from(written.api.count(Verb::Patch, "")).unwrap();
-    let issuance = IssuancePolicy { bundle_standing: DAY, ..settings().issuance };
-    let replica = cluster.replica_at(Arc::new(clock), &SelfManagedSettings { issuance, ..settings() });
+    let slow = SelfManagedSettings { bundle_standing: DAY, ..settings() };
+    let replica = cluster.replica_at(Arc::new(clock), &slow);
     replica.until_ready().await;
     cluster.edit_secret(|secret| secret["metadata"]["annotations"] = json!({"gmsa-webhook/rotate-ca": "now"}));
     let has_two = |plural: &&str| cluster.bundle(plural).is_some_and(|bundle| bundle.len() == 2);
@@ -231,7 +227,7 @@ async fn a_deleted_secret_is_reported_and_not_created() {
 async fn what_is_served_stays_trusted_where_secret_and_configuration_are_lost() {
     let cluster = Cluster::installed().await;
     let mut slow = settings();
-    slow.issuance.bundle_standing = DAY;
+    slow.bundle_standing = DAY;
     let replica = cluster.replica(&slow);
     replica.until_ready().await;
     let (old, serial) = (cluster.signing(), replica.serial());

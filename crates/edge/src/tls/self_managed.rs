@@ -41,7 +41,6 @@ use crate::{
 pub use contents::{CA_CERT, TLS_CERT, TLS_KEY};
 use contents::{Cas, Leaf, SecretContents, read, write};
 use dispute::{Dispute, REPLACE_PAUSE};
-pub use plan::IssuancePolicy;
 use plan::{Change, Observed, apply, next_change};
 
 /// The annotation of the Secret whose new value asks for a new CA.
@@ -61,7 +60,17 @@ pub struct SelfManagedSettings {
     pub secret: ObjectName,
     /// The webhook configurations whose `caBundle`s carry the CAs.
     pub configurations: Vec<ObjectName>,
-    pub issuance: IssuancePolicy,
+    /// The program of the certificates: its name is in the authorities and in the serving certificates.
+    pub program: Program,
+    /// The names that the serving certificate is for: the names of the Service.
+    pub names: Vec<String>,
+    pub ca_lifetime: Duration,
+    pub leaf_lifetime: Duration,
+    /// A certificate is renewed when this percentage of its lifetime is over: 1 to 99.
+    pub renewal_point: u8,
+    /// How long the next CA must have been in every `caBundle`, or without configurations in the Secret, before it signs: clients learn of it
+    /// meanwhile.
+    pub bundle_standing: Duration,
     /// How long foreign CAs stay in the `caBundle`s: until the pods that serve with them are gone.
     pub foreign_grace: Duration,
     /// The longest time between two reads of the Secret and the configurations.
@@ -105,7 +114,7 @@ impl SelfManaged {
         metrics: EdgeMetrics,
         ready: impl Fn() + Send + Sync + 'static,
     ) -> Self {
-        let program = settings.issuance.program;
+        let program = settings.program;
         let publication = Publication::new(
             Arc::clone(&api),
             program,
@@ -158,7 +167,7 @@ impl SelfManaged {
     /// Reads the Secret and all configurations, publishes the CAs, serves the certificate, and makes at most one change.
     /// Returns whether it made one: another may follow.
     async fn round(&mut self, now: Moment) -> Result<bool, RoundError> {
-        let (name, program) = (self.settings.secret.clone(), self.settings.issuance.program);
+        let (name, program) = (self.settings.secret.clone(), self.settings.program);
         let found: Option<Secret> = self.secret.get().await?;
         self.secret.seen = None;
         let mut secret = found.ok_or_else(|| RoundError::NoSecret(name.clone(), program.noun))?;
@@ -186,7 +195,7 @@ impl SelfManaged {
             let next = cas.next.as_ref().filter(|_| published.present.is_some());
             observed.next_published_for = next.and_then(|next| self.known_for(next, now));
         }
-        let change = next_change(&contents, &observed, &self.settings.issuance);
+        let change = next_change(&contents, &observed, &self.settings);
         let is_held_back = self.dispute.holds_back(&version, change, now);
         let Some(change) = change.filter(|_| !is_held_back) else {
             if is_held_back && self.dispute.is_new() {
@@ -195,7 +204,7 @@ impl SelfManaged {
             return Ok(false);
         };
         let damage = contents.damage.as_ref().map(|damage| chain(damage));
-        let (cas, leaf) = apply(change, contents, &observed, &self.settings.issuance)?;
+        let (cas, leaf) = apply(change, contents, &observed, &self.settings)?;
         write(&cas, &leaf, secret.data.get_or_insert_default())?;
         // Without a version, the update would overwrite what another writer has written.
         if secret.metadata.resource_version.as_ref().is_none_or(String::is_empty) {
@@ -230,7 +239,7 @@ impl SelfManaged {
         let published_for = self.publication.history.published_for(issuer, now);
         // Without configurations nothing here says who trusts it: the plan alone waits.
         let is_trusted = self.settings.configurations.is_empty()
-            || published_for.is_some_and(|time| time >= self.settings.issuance.bundle_standing);
+            || published_for.is_some_and(|time| time >= self.settings.bundle_standing);
         let is_as_trusted_as_before = self.issuer.as_ref() == Some(issuer);
         let is_better_than_none = self.served.current().is_none_or(|current| !current.is_valid_at(now.wall));
         let may_be_served = is_served || is_trusted || is_as_trusted_as_before || is_better_than_none;
@@ -245,8 +254,7 @@ impl SelfManaged {
     fn report_dispute(&self, contents: &SecretContents, now: Moment) {
         let leaf = || contents.leaf.as_ref().map(|leaf| leaf.pair.summary.to_string());
         let Some(other) = contents.damage.as_ref().map(|damage| chain(damage)).or_else(leaf) else { return };
-        let (secret, names, time) =
-            (&self.settings.secret, self.settings.issuance.names.join(", "), Timestamp(now.wall));
+        let (secret, names, time) = (&self.settings.secret, self.settings.names.join(", "), Timestamp(now.wall));
         tracing::warn!(
             %secret, other, names, %time, pause = ?REPLACE_PAUSE,
             "another replica replaces what this one writes into the Secret, and this one waits before it does so again: give all replicas the same version, Service and time"

@@ -15,28 +15,14 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::contents::{Cas, Leaf, MAX_CAS, RetiredCa, SecretContents};
-use crate::Program;
+use super::{
+    SelfManagedSettings,
+    contents::{Cas, Leaf, MAX_CAS, RetiredCa, SecretContents},
+};
 use crate::tls::{
     CLOCK_SKEW, CaBundle,
     issue::{BACKDATED, Ca, IssueError},
 };
-
-/// How certificates are issued and renewed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IssuancePolicy {
-    /// The program of the certificates: its name is in the authorities and in the serving certificates.
-    pub program: Program,
-    /// The names that the serving certificate is for: the names of the Service.
-    pub names: Vec<String>,
-    pub ca_lifetime: Duration,
-    pub leaf_lifetime: Duration,
-    /// A certificate is renewed when this percentage of its lifetime is over: 1 to 99.
-    pub renewal_point: u8,
-    /// How long the next CA must have been in every `caBundle`, or without configurations in the Secret, before it signs: clients learn of it
-    /// meanwhile.
-    pub bundle_standing: Duration,
-}
 
 /// The observations besides the Secret's data.
 #[derive(Clone, Debug)]
@@ -70,7 +56,7 @@ pub enum Change {
 }
 
 /// Decides what to do next; `None` where there is nothing to do.
-pub fn next_change(contents: &SecretContents, observed: &Observed<'_>, policy: &IssuancePolicy) -> Option<Change> {
+pub fn next_change(contents: &SecretContents, observed: &Observed<'_>, policy: &SelfManagedSettings) -> Option<Change> {
     let now = observed.now;
     let (cas, leaf) = match contents {
         SecretContents { cas: None, leaf: None, damage: None } => return Some(Change::Fill),
@@ -109,7 +95,7 @@ fn is_usable(ca: &Ca, now: SystemTime) -> bool {
 
 /// Whether a certificate must be renewed: its lifetime counts, or a new one's where that is shorter. One from the
 /// future is due too.
-fn is_due(from: SystemTime, to: SystemTime, lifetime: Duration, policy: &IssuancePolicy, now: SystemTime) -> bool {
+fn is_due(from: SystemTime, to: SystemTime, lifetime: Duration, policy: &SelfManagedSettings, now: SystemTime) -> bool {
     let issued = (from + BACKDATED).min(to);
     let lifetime = to.duration_since(issued).unwrap_or_default().min(lifetime);
     from > now + CLOCK_SKEW || now >= issued + lifetime * u32::from(policy.renewal_point) / 100
@@ -125,7 +111,7 @@ pub fn apply(
     change: Change,
     contents: SecretContents,
     observed: &Observed<'_>,
-    policy: &IssuancePolicy,
+    policy: &SelfManagedSettings,
 ) -> Result<(Cas, Leaf), IssueError> {
     let now = observed.now;
     let (mut cas, mut leaf) = match contents.cas {
@@ -161,7 +147,7 @@ pub fn apply(
     Ok((cas, Leaf { pair, pem }))
 }
 
-fn new_ca(now: SystemTime, policy: &IssuancePolicy) -> Result<Ca, IssueError> {
+fn new_ca(now: SystemTime, policy: &SelfManagedSettings) -> Result<Ca, IssueError> {
     let created = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     Ca::generate(&format!("{} CA {created}", policy.program.name), now, policy.ca_lifetime)
 }

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use k8s_openapi::ByteString;
 
+use crate::object::ObjectName;
 use crate::program::TESTED;
 use crate::tls::self_managed::contents::{CA_CERT, Data, TLS_CERT, TLS_KEY, read, write};
 
@@ -17,8 +18,12 @@ fn start() -> SystemTime {
     SystemTime::UNIX_EPOCH + 20_000 * DAY
 }
 
-fn policy() -> IssuancePolicy {
-    IssuancePolicy {
+fn policy() -> SelfManagedSettings {
+    SelfManagedSettings {
+        secret: ObjectName::secret("gmsa/tls").unwrap(),
+        configurations: Vec::new(),
+        foreign_grace: DAY,
+        check_interval: HOUR,
         program: TESTED,
         names: vec!["gmsa-webhook.gmsa.svc".to_owned()],
         ca_lifetime: 1000 * DAY,
@@ -125,7 +130,7 @@ fn a_leaf_for_other_names_or_a_shorter_lifetime_is_renewed_at_once() {
     let mut named = policy();
     named.names.push("gmsa-webhook.elsewhere.svc".to_owned());
     assert_eq!(next_change(&content, &at(start()), &named), Some(Change::Reissue));
-    let shorter = IssuancePolicy { leaf_lifetime: DAY, ..policy() };
+    let shorter = SelfManagedSettings { leaf_lifetime: DAY, ..policy() };
     assert_eq!(next_change(&content, &at(start() + DAY), &shorter), Some(Change::Reissue));
     // The one before lives longer, and must still be trusted.
     let renewed = apply(Change::Reissue, content, &at(start() + DAY), &shorter).unwrap();
@@ -369,7 +374,7 @@ proptest! {
     /// by the bundle of that moment, once its authority has been published at all.
     #[test]
     fn whatever_is_served_is_trusted(events in events()) {
-        let policy = IssuancePolicy { ca_lifetime: 400 * DAY, ..policy() };
+        let policy = SelfManagedSettings { ca_lifetime: 400 * DAY, ..policy() };
         let mut now = start();
         let mut content = SecretContents::default();
         let mut bundle = CaBundle::default();
