@@ -28,7 +28,7 @@ pub(crate) use account::ended;
 use account::{class, left_over};
 use forest::{forest, root_key};
 pub use password::password;
-pub use spec::{SpecFindings, against, credential_spec, credential_specs};
+pub use spec::{against, credential_spec, credential_specs};
 
 /// The property that holds who may retrieve the password.
 const RETRIEVERS: &str = "PrincipalsAllowedToRetrieveManagedPassword";

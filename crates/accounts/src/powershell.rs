@@ -87,36 +87,18 @@ fn csv(lines: &[&str]) -> Option<Vec<Value>> {
     rows.map(object).collect::<Option<Vec<_>>>().filter(|objects| !objects.is_empty())
 }
 
-/// The quoted cells of a line; a quote in one stands twice.
+/// The cells of a line; a quote in a quoted one stands twice.
 fn cells(line: &str, separator: char) -> Option<Vec<String>> {
-    let mut rest = line.trim();
-    let mut cells = Vec::new();
-    loop {
-        let mut cell = String::new();
-        if let Some(mut quoted) = rest.strip_prefix('"') {
-            loop {
-                let (text, after) = quoted.split_once('"')?;
-                cell.push_str(text);
-                if let Some(more) = after.strip_prefix('"') {
-                    cell.push('"');
-                    quoted = more;
-                } else {
-                    rest = after;
-                    break;
-                }
-            }
-        } else {
-            let end = rest.find(separator).unwrap_or(rest.len());
-            let (text, after) = rest.split_at(end);
-            cell.push_str(text);
-            rest = after;
-        }
-        cells.push(cell);
-        match rest.strip_prefix(separator) {
-            Some(after) => rest = after,
-            None => return rest.is_empty().then_some(cells),
+    let (mut cells, mut is_quoted) = (vec![String::new()], false);
+    let mut characters = line.trim().chars().peekable();
+    while let Some(c) = characters.next() {
+        match c {
+            '"' if !is_quoted || characters.next_if_eq(&'"').is_none() => is_quoted = !is_quoted,
+            c if c == separator && !is_quoted => cells.push(String::new()),
+            c => cells.last_mut()?.push(c),
         }
     }
+    (!is_quoted).then_some(cells)
 }
 
 /// The default output, or the output of `Format-List`: `Name : value`. A value goes on in lines that are indented further.

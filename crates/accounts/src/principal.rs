@@ -8,20 +8,19 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use time::{Duration, UtcDateTime};
+use time::UtcDateTime;
 
 use gmsa_directory::{
-    Directory, Entry, Error, LdapFilter, LdapSearch, SearchScope, Sid,
+    Directory, Entry, Error, LdapFilter, Sid,
     account::{Account, DISABLED, SMARTCARD_REQUIRED, expiry, has_no_hours},
     entry::{base_of, first_value, parts},
     identifier::{EVERY_COMPUTER, EVERY_USER, WellKnown},
 };
 
-const ATTRIBUTES: [&str; 15] = [
+const ATTRIBUTES: [&str; 14] = [
     "accountExpires",
     "groupType",
     "isDeleted",
-    "lockoutTime",
     "logonHours",
     "member",
     "objectClass",
@@ -83,63 +82,52 @@ pub struct Member {
 
 /// Why a user or a computer cannot log on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Obstacle {
-    Deleted,
-    Disabled,
-    /// From this time on.
-    Expires(UtcDateTime),
-    /// Until this time; `None` where it is not known, or never ends.
-    LockedOut(Option<UtcDateTime>),
-    PasswordExpired,
-    /// The password must be changed at the next logon, which a plugin cannot do.
-    MustChangePassword,
-    SmartCard,
-    NoHours,
+pub struct Obstacle {
+    /// Continues a sentence: `is disabled`.
+    pub what: &'static str,
+    /// The command that removes it, with NAME in it.
+    pub command: &'static str,
+    /// It holds from this time on.
+    from: UtcDateTime,
 }
 
 impl Obstacle {
-    /// The reason for which this entry cannot log on. The password of a computer may be old. `lockout` is the time for which the domain locks.
-    fn of(entry: &Entry, lockout: Option<Duration>) -> Option<Self> {
+    /// The reason for which this entry cannot log on. The password of a computer may be old.
+    fn of(entry: &Entry) -> Option<Self> {
         const LOCKOUT: i64 = 0x10;
         const PASSWORD_EXPIRED: i64 = 0x80_0000;
-        let computed = entry.number(COMPUTED);
-        let has = |bit| computed.is_some_and(|computed| computed & bit != 0);
-        let locked = entry.file_time("lockoutTime").filter(|_| entry.number("lockoutTime") > Some(0));
+        let computed = entry.number(COMPUTED).unwrap_or_default();
         let control = entry.number("userAccountControl").map_or(0, i64::cast_unsigned);
         let is_user = entry.is_a("user") && !entry.is_a("computer");
-        let is = |number: Option<i64>, value| number == Some(value);
-        Some(match () {
-            () if entry.text("isDeleted").is_some_and(|is| is.eq_ignore_ascii_case("TRUE")) => Self::Deleted,
-            () if control & DISABLED != 0 => Self::Disabled,
-            () if control & SMARTCARD_REQUIRED != 0 => Self::SmartCard,
-            () if has_no_hours(entry) => Self::NoHours,
-            () if is_user && has(LOCKOUT) => Self::LockedOut(None),
-            () if is_user && computed.is_none() && locked.is_some() => {
-                Self::LockedOut(locked.zip(lockout).map(|(at, time)| at + time))
-            }
-            () if is_user && is(entry.number("pwdLastSet"), 0) => Self::MustChangePassword,
-            () if is_user && has(PASSWORD_EXPIRED) => Self::PasswordExpired,
-            () => Self::Expires(entry.number("accountExpires").and_then(expiry)?),
-        })
-    }
-
-    /// The obstacle as the end of a sentence, and what removes it; `None` where it does not hold at this time.
-    pub fn at(self, now: UtcDateTime) -> Option<(&'static str, &'static str)> {
-        Some(match self {
-            Self::Deleted => (
+        let (what, command) = match () {
+            () if entry.text("isDeleted").is_some_and(|is| is.eq_ignore_ascii_case("TRUE")) => (
                 "is deleted",
                 "Get-ADObject -IncludeDeletedObjects -Filter {sAMAccountName -eq NAME} | Restore-ADObject",
             ),
-            Self::Disabled => ("is disabled", "Enable-ADAccount -Identity NAME"),
-            Self::Expires(at) if at <= now => ("has expired", "Clear-ADAccountExpiration -Identity NAME"),
-            Self::Expires(_) => return None,
-            Self::LockedOut(Some(until)) if until <= now => return None,
-            Self::LockedOut(_) => ("is locked out", "Unlock-ADAccount -Identity NAME"),
-            Self::PasswordExpired => ("has an expired password", "Set-ADAccountPassword -Identity NAME -Reset"),
-            Self::MustChangePassword => ("must change its password", "Set-ADUser NAME -ChangePasswordAtLogon $false"),
-            Self::SmartCard => ("needs a smart card to log on", "Set-ADUser NAME -SmartcardLogonRequired $false"),
-            Self::NoHours => ("has no logon hours", "Set-ADUser NAME -Clear logonHours"),
-        })
+            () if control & DISABLED != 0 => ("is disabled", "Enable-ADAccount -Identity NAME"),
+            () if control & SMARTCARD_REQUIRED != 0 => {
+                ("needs a smart card to log on", "Set-ADUser NAME -SmartcardLogonRequired $false")
+            }
+            () if has_no_hours(entry) => ("has no logon hours", "Set-ADUser NAME -Clear logonHours"),
+            () if is_user && computed & LOCKOUT != 0 => ("is locked out", "Unlock-ADAccount -Identity NAME"),
+            // A plugin cannot change it.
+            () if is_user && entry.number("pwdLastSet") == Some(0) => {
+                ("must change its password", "Set-ADUser NAME -ChangePasswordAtLogon $false")
+            }
+            () if is_user && computed & PASSWORD_EXPIRED != 0 => {
+                ("has an expired password", "Set-ADAccountPassword -Identity NAME -Reset")
+            }
+            () => {
+                let from = entry.number("accountExpires").and_then(expiry)?;
+                return Some(Self { what: "has expired", command: "Clear-ADAccountExpiration -Identity NAME", from });
+            }
+        };
+        Some(Self { what, command, from: UtcDateTime::MIN })
+    }
+
+    /// `None` where it does not hold at this time.
+    pub fn at(self, now: UtcDateTime) -> Option<Self> {
+        Some(self).filter(|obstacle| obstacle.from <= now)
     }
 }
 
@@ -149,13 +137,13 @@ impl Member {
         Self { name, sid: None, primary_group: None, obstacle: None }
     }
 
-    fn of(entry: &Entry, lockout: Option<Duration>) -> Self {
+    fn of(entry: &Entry) -> Self {
         let sid = entry.sid("objectSid");
         let number = entry.number("primaryGroupID").and_then(|number| u32::try_from(number).ok());
         let primary_group =
             sid.as_ref().and_then(Sid::split).zip(number).map(|((domain, _), number)| domain.of(number));
         let name = entry.text("sAMAccountName").unwrap_or(&entry.name).to_owned();
-        Self { name, sid, primary_group, obstacle: Obstacle::of(entry, lockout) }
+        Self { name, sid, primary_group, obstacle: Obstacle::of(entry) }
     }
 }
 
@@ -178,8 +166,6 @@ pub struct Principals {
     pub unread: BTreeMap<String, Error>,
     /// Whether they came from a file, which may hold only some.
     pub is_printed: bool,
-    /// For how long the domain of a file locks a user out; `None` for ever.
-    lockout: Option<Duration>,
 }
 
 impl Principals {
@@ -197,7 +183,6 @@ impl Principals {
     /// As [`Self::of`].
     pub async fn read_all<'s>(directory: &mut Directory, sids: impl Iterator<Item = &'s Sid>) -> Result<Self, Error> {
         let mut principals = Self { is_printed: !directory.is_live(), ..Self::default() };
-        principals.lockout = lockout(directory).await?;
         let mut by_domain: BTreeMap<String, BTreeSet<&Sid>> = BTreeMap::new();
         for sid in sids {
             let forest = directory.forest.as_ref();
@@ -253,7 +238,7 @@ impl Principals {
 
     async fn read(&mut self, directory: &mut Directory, entry: &Entry) -> Result<DirectoryPrincipal, Error> {
         if !entry.is_a("group") {
-            return Ok(DirectoryPrincipal::Single(Member::of(entry, self.lockout)));
+            return Ok(DirectoryPrincipal::Single(Member::of(entry)));
         }
         let name = entry.text("sAMAccountName").unwrap_or(&entry.name);
         // GROUP_TYPE_RESOURCE_GROUP ([MS-ADTS] 2.2.12). Those of BUILTIN are the same in every domain.
@@ -283,19 +268,18 @@ impl Principals {
             // A printed group may be printed without its members.
             is_whole &=
                 directory.is_live() || ["member", "whenCreated"].iter().any(|name| nested.value(name).is_some());
-            let direct = self.direct_members(directory, &nested).await?;
-            members.extend(direct.unknown);
-            for sid in direct.foreign {
-                let known = sid.well_known();
+            let (entries, foreign, unknown) = self.direct_members(directory, &nested).await?;
+            members.extend(unknown);
+            for sid in foreign {
                 if let Some(wide) = wide_of(&sid, directory) {
                     group.wide.get_or_insert(wide);
-                } else if !known.is_some_and(|known| known.is_local) {
-                    let name = known.map(|known| known.name.to_owned());
-                    let name = name.unwrap_or_else(|| format!("{sid} of another domain"));
+                } else if sid.well_known().is_none() {
+                    let of = if sid.is_of_domain() { " of another domain" } else { "" };
+                    let name = format!("{sid}{of}");
                     members.push(Member { sid: Some(sid), ..Member::named(name) });
                 }
             }
-            for found in direct.entries {
+            for found in entries {
                 if !seen.insert(found.name.to_ascii_lowercase()) {
                     continue;
                 }
@@ -305,7 +289,7 @@ impl Principals {
                 } else if found.is_a("group") {
                     to_read.push(found);
                 } else {
-                    members.push(Member::of(&found, self.lockout));
+                    members.push(Member::of(&found));
                 }
             }
         }
@@ -315,8 +299,13 @@ impl Principals {
         Ok(())
     }
 
-    /// Reads the direct members of a group.
-    async fn direct_members(&mut self, directory: &mut Directory, group: &Entry) -> Result<DirectMembers, Error> {
+    /// The direct members of a group: users, computers and groups of the forest; those of other domains, or well-known ones; and those in a domain
+    /// that cannot be asked, or not in the file.
+    async fn direct_members(
+        &mut self,
+        directory: &mut Directory,
+        group: &Entry,
+    ) -> Result<(Vec<Entry>, Vec<Sid>, Vec<Member>), Error> {
         let mut by = Vec::new();
         // Those whose primary group it is are not listed in its `member`.
         let sid = group.sid("objectSid").filter(Sid::is_of_domain);
@@ -336,7 +325,7 @@ impl Principals {
         let foreign_names = entries.iter().map(|entry| entry.name.as_str()).chain(foreigners);
         let foreign_sids = foreign_names.filter_map(foreign).collect();
         entries.retain(|entry| foreign(&entry.name).is_none());
-        Ok(DirectMembers { entries, foreign: foreign_sids, unknown })
+        Ok((entries, foreign_sids, unknown))
     }
 
     /// The entries of these distinguished names, and a member for each name whose domain cannot be asked, or is not in the file.
@@ -356,30 +345,6 @@ impl Principals {
         }
         Ok((found, unknown))
     }
-}
-
-/// The group's own members.
-struct DirectMembers {
-    /// Users, computers and groups of the forest.
-    entries: Vec<Entry>,
-    /// Members from other domains, or well-known ones.
-    foreign: Vec<Sid>,
-    /// In a domain that cannot be asked, or not in the file.
-    unknown: Vec<Member>,
-}
-
-/// For how long the domain of a file locks a user out, and otherwise what Windows proposes. A controller says itself who is locked out.
-async fn lockout(directory: &mut Directory) -> Result<Option<Duration>, Error> {
-    const DURATION: &str = "lockoutDuration";
-    const PROPOSED: Duration = Duration::minutes(30);
-    if directory.is_live() {
-        return Ok(None);
-    }
-    let (filter, scope) = (LdapFilter::Present(DURATION), SearchScope::Subtree);
-    let domains = directory.search(&LdapSearch { base: "", scope, filter, attributes: &[DURATION] }).await?;
-    // In units of -100 ns; the smallest number is for ever.
-    let duration = domains.iter().find_map(|domain| domain.number(DURATION));
-    Ok(duration.map_or(Some(PROPOSED), |units| Some(Duration::seconds(units.checked_neg()? / 10_000_000))))
 }
 
 const FOREIGN: &str = "foreignSecurityPrincipal";

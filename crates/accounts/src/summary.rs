@@ -8,6 +8,8 @@ use gmsa_directory::{
     account::{Account, encryption_names},
 };
 
+use time::format_description::well_known::Rfc3339;
+
 use crate::principal::{DirectoryPrincipal, Group, Principals};
 
 /// The columns of [`rows`].
@@ -33,10 +35,7 @@ pub fn properties(one: &Account, principals: &Principals) -> String {
     let or = |texts: Vec<String>, none: &str| if texts.is_empty() { vec![none.to_owned()] } else { texts };
     let text = |text: Option<String>| Vec::from_iter(text);
     let encryption = encryption_names(one.encryption.unwrap_or_default());
-    let set = one.password_set.map(|set| {
-        let (date, time) = (set.date(), set.time());
-        format!("set {date}T{:02}:{:02}:{:02}Z", time.hour(), time.minute(), time.second())
-    });
+    let set = one.password_set.and_then(|set| Some(format!("set {}", set.format(&Rfc3339).ok()?)));
     let every = one.password_interval.map(|days| format!("changes every {days} days"));
     let password: Vec<String> = set.into_iter().chain(every).collect();
     let rows: [(&str, Vec<String>); 10] = [

@@ -50,13 +50,12 @@ async fn logon(kdc: SocketAddr, account: &Account, domain: &str, password: &Pass
         kdcs.tgt(&client, &key, LIFE).await
     };
     Ok(match ticket.await {
-        Ok(ticket) => Check::pass(ABOUT, given(&ticket, kdc)),
+        Ok(Ticket { client, session_key, endtime, .. }) => {
+            let (kdc, etype, until) = (kdc.ip(), session_key.etype(), second(endtime));
+            Check::pass(ABOUT, format!("{client} can log on: {kdc} gave a ticket with {etype} until {until}"))
+        }
         Err(error) => Check::found(ABOUT, refused(account, domain, kdc, error)?),
     })
-}
-
-fn given(Ticket { client, session_key, endtime, .. }: &Ticket, kdc: SocketAddr) -> String {
-    format!("{client} can log on: {} gave a ticket with {} until {}", kdc.ip(), session_key.etype(), second(*endtime))
 }
 
 /// A time to the second.

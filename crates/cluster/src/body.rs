@@ -11,7 +11,7 @@ use gmsa_core::causes;
 use http_body_util::BodyExt as _;
 use hyper::body::Body;
 
-use crate::large_memory::{NoMemory, Share, Taken};
+use crate::large_memory::{Share, Taken};
 
 /// The longest body that is not counted, in bytes. The limits on calls and connections bound these.
 pub const SMALL: usize = 32 * 1024;
@@ -35,7 +35,8 @@ impl Held {
     /// # Errors
     /// [`BodyError::NoMemory`].
     pub fn new(bytes: Vec<u8>, memory: &Share) -> Result<Self, BodyError> {
-        let taken = if bytes.len() > SMALL { Some(memory.take(bytes.len())?) } else { None };
+        let take = || memory.take(bytes.len()).ok_or(BodyError::NoMemory);
+        let taken = (bytes.len() > SMALL).then(take).transpose()?;
         Ok(Self { bytes, taken })
     }
 }
@@ -48,12 +49,6 @@ pub enum BodyError {
     TooLarge,
     /// Its user would hold more than its share.
     NoMemory,
-}
-
-impl From<NoMemory> for BodyError {
-    fn from(NoMemory: NoMemory) -> Self {
-        Self::NoMemory
-    }
 }
 
 /// Reads a body to its end, at most `most` bytes. A large one takes its bytes of `memory`.
@@ -78,9 +73,10 @@ pub async fn read(
             return Err(BodyError::TooLarge);
         }
         if length > SMALL {
-            match &mut taken {
-                Some(taken) => taken.grow_to(length)?,
-                None => taken = memory.map(|memory| memory.take(length)).transpose()?,
+            match (&mut taken, memory) {
+                (Some(taken), _) => taken.grow_to(length).ok_or(BodyError::NoMemory)?,
+                (None, Some(memory)) => taken = Some(memory.take(length).ok_or(BodyError::NoMemory)?),
+                (None, None) => {}
             }
             // Its pages are not held before bytes are in them. A buffer that grows would be copied, and both held meanwhile.
             bytes.reserve_exact(announced.unwrap_or(most).saturating_sub(bytes.len()));

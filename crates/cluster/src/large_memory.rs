@@ -64,20 +64,14 @@ pub struct Share {
 }
 
 impl Share {
-    /// Takes this many bytes until the returned value is dropped.
-    ///
-    /// # Errors
-    /// [`NoMemory`].
-    pub fn take(&self, bytes: usize) -> Result<Taken, NoMemory> {
+    /// Takes this many bytes until the returned value is dropped; `None` where the user would hold more than its share.
+    #[must_use]
+    pub fn take(&self, bytes: usize) -> Option<Taken> {
         let mut taken = Taken { share: self.clone(), bytes: 0 };
         taken.grow_to(bytes)?;
-        Ok(taken)
+        Some(taken)
     }
 }
-
-/// A refusal: its user would hold more than its share.
-#[derive(Debug)]
-pub struct NoMemory;
 
 /// Bytes that stay taken until this is dropped.
 #[derive(Debug)]
@@ -87,26 +81,20 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Takes more, up to this many bytes.
-    ///
-    /// # Errors
-    /// [`NoMemory`]: then nothing more is taken.
-    pub fn grow_to(&mut self, bytes: usize) -> Result<(), NoMemory> {
-        let more = bytes.saturating_sub(self.bytes);
-        if more == 0 {
-            return Ok(());
-        }
+    /// Takes more, up to this many bytes; `None` where the user would hold more than its share: then nothing more is taken.
+    pub fn grow_to(&mut self, bytes: usize) -> Option<()> {
+        let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else { return Some(()) };
         let mut state = self.share.memory.state();
-        let free = state.free.checked_sub(more).ok_or(NoMemory)?;
+        let free = state.free.checked_sub(more)?;
         let held = state.held.get(&self.share.user).map_or(more, |held| held + more);
         let share = if self.share.user == MemoryUser::ApiServer { FOR_ANSWERS } else { 1 };
         if held > share * free {
-            return Err(NoMemory);
+            return None;
         }
         state.free = free;
         state.held.insert(self.share.user, held);
         self.bytes += more;
-        Ok(())
+        Some(())
     }
 }
 
@@ -133,19 +121,17 @@ mod tests {
     #[test]
     fn no_address_takes_more_than_it_leaves_free_and_answers_three_times_that() {
         let memory = LargeMemory::new(100);
-        let take = |user, bytes| memory.share_of(user).take(bytes).ok();
+        let take = |user, bytes| memory.share_of(user).take(bytes);
         assert!(take(FLOOD, 51).is_none());
         let flood = [take(FLOOD, 40), take(FLOOD, 10)];
         assert!(flood.iter().all(Option::is_some) && take(FLOOD, 1).is_none());
         assert!(take(WEB, 26).is_none());
         let mut web = take(WEB, 20).unwrap();
-        assert!(web.grow_to(26).is_err());
-        web.grow_to(25).unwrap();
+        assert_eq!((web.grow_to(26), web.grow_to(25)), (None, Some(())));
         let for_answers = take(MemoryUser::ApiServer, 18);
         assert!(for_answers.is_some() && take(MemoryUser::ApiServer, 1).is_none());
         // It has these, and could not take them now.
-        web.grow_to(25).unwrap();
-        web.grow_to(3).unwrap();
+        assert_eq!((web.grow_to(25), web.grow_to(3)), (Some(()), Some(())));
         assert_eq!(memory.free(), 7);
         drop((flood, web));
         assert_eq!(memory.free(), 82);

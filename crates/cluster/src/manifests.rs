@@ -5,7 +5,7 @@
 //! memory are proportional to the input and bounded. Nothing here knows a kind of object: users pick theirs and skip the
 //! others.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use gmsa_core::{
     diagnostic::{Diagnostic, Diagnostics, Location, Position, rules},
@@ -14,16 +14,16 @@ use gmsa_core::{
 use serde_json::Value;
 
 mod encoding;
-mod field;
 mod folder;
 mod node;
 mod text;
+mod typed;
 mod yaml;
 
 pub use encoding::decode;
-pub(crate) use field::Field;
 pub use folder::{Bounds, MAX_DEPTH, load};
 pub use text::parse;
+pub use typed::wrong_type;
 
 use node::YamlNode;
 
@@ -72,8 +72,9 @@ impl Manifests {
 /// The most problems that the message of an [`Error`] lists.
 const MAX_SHOWN: usize = 20;
 
-/// Why manifests cannot be used: everything that is wrong with them.
-#[derive(Clone, Debug)]
+/// Why manifests cannot be used: everything that is wrong with them, on one line: it is logged.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("cannot load the manifests: {}", listed(.problems))]
 pub struct Error {
     problems: Diagnostics,
 }
@@ -88,22 +89,12 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // One line: it is logged.
-        f.write_str("cannot load the manifests")?;
-        let problems = self.problems.as_slice();
-        for (place, problem) in problems.iter().take(MAX_SHOWN).enumerate() {
-            write!(f, "{} {problem}", if place == 0 { ':' } else { ';' })?;
-        }
-        match problems.len().saturating_sub(MAX_SHOWN) {
-            0 => Ok(()),
-            more => write!(f, "; and {more} more"),
-        }
-    }
+fn listed(problems: &Diagnostics) -> String {
+    let problems = problems.as_slice();
+    let shown: Vec<_> = problems.iter().take(MAX_SHOWN).map(ToString::to_string).collect();
+    let more = problems.len() - shown.len();
+    shown.join("; ") + &if more > 0 { format!("; and {more} more") } else { String::new() }
 }
-
-impl std::error::Error for Error {}
 
 /// One Kubernetes object of a manifest; an item of a `List` is an object of its own.
 #[derive(Clone, Debug)]

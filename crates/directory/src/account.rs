@@ -20,14 +20,13 @@ const DELEGATION: &str = "msDS-AllowedToActOnBehalfOfOtherIdentity";
 /// The password. The controller computes it for each request, and returns it only to principals that may retrieve it.
 pub const PASSWORD: &str = "msDS-ManagedPassword";
 
-const ATTRIBUTES: [&str; 20] = [
+const ATTRIBUTES: [&str; 19] = [
     "accountExpires",
     "dNSHostName",
     "isDeleted",
     "logonHours",
     "memberOf",
     DELEGATION,
-    "msDS-DelegatedMSAState",
     "msDS-SupersededByManagedAccountLink",
     MEMBERSHIP,
     "msDS-ManagedPasswordId",
@@ -283,10 +282,7 @@ impl Directory {
     /// The domains that are looked at, for messages.
     pub fn places(&self) -> String {
         match &self.forest {
-            Some(forest) if self.is_live() => {
-                let names: Vec<&str> = forest.domains.iter().map(|domain| domain.facts.dns.as_str()).collect();
-                names.join(", ")
-            }
+            Some(forest) if self.is_live() => forest.dns_names(),
             _ => self.address().to_owned(),
         }
     }

@@ -23,10 +23,11 @@ pub enum Transport {
 }
 
 impl Transport {
-    fn port(self) -> u16 {
+    /// The scheme of its addresses, and its port.
+    fn facts(self) -> (&'static str, u16) {
         match self {
-            Self::Tls => 636,
-            Self::StartTls => 389,
+            Self::Tls => ("ldaps", 636),
+            Self::StartTls => ("ldap", 389),
         }
     }
 }
@@ -53,15 +54,15 @@ impl Address {
             _ => return Err(EXPECTED.to_owned()),
         };
         let rest = rest.trim_end_matches('/');
-        let (host, port) = match rest.strip_prefix('[').map(|rest| rest.split_once(']')) {
+        let (host, port) = match rest.strip_prefix('[') {
             // An IPv6 address.
-            Some(Some((host, after))) => {
-                (host, after.strip_prefix(':').or(if after.is_empty() { Some("") } else { None }).ok_or(EXPECTED)?)
-            }
-            Some(None) => return Err(EXPECTED.to_owned()),
-            None => rest.split_once(':').unwrap_or((rest, "")),
+            Some(rest) => rest.split_once(']').ok_or(EXPECTED)?,
+            None => rest.split_at(rest.find(':').unwrap_or(rest.len())),
         };
-        let port = if port.is_empty() { transport.port() } else { port.parse().map_err(|_| EXPECTED)? };
+        let port = match port {
+            "" | ":" => transport.facts().1,
+            port => port.strip_prefix(':').and_then(|port| port.parse().ok()).ok_or(EXPECTED)?,
+        };
         if !is_host(host) && host.parse::<Ipv6Addr>().is_err() {
             return Err(EXPECTED.to_owned());
         }
@@ -99,7 +100,7 @@ fn is_host(text: &str) -> bool {
 impl Controller {
     /// On the port of its transport.
     pub fn new(host: String, transport: Transport) -> Self {
-        Self { host, port: transport.port(), transport }
+        Self { host, port: transport.facts().1, transport }
     }
 
     /// Its addresses.
@@ -119,16 +120,13 @@ impl Controller {
 /// As it is typed.
 impl fmt::Display for Controller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = match self.transport {
-            Transport::Tls => "ldaps",
-            Transport::StartTls => "ldap",
-        };
+        let (scheme, port) = self.transport.facts();
         if self.host.contains(':') {
             write!(f, "{scheme}://[{}]", self.host)
         } else {
             write!(f, "{scheme}://{}", self.host)
         }?;
-        if self.port == self.transport.port() { Ok(()) } else { write!(f, ":{}", self.port) }
+        if self.port == port { Ok(()) } else { write!(f, ":{}", self.port) }
     }
 }
 

@@ -26,9 +26,6 @@ const OTHER_SERVER: &str = "; --directory-dns IP names another DNS server";
 const LIMIT: Duration = Duration::from_secs(8);
 /// For its answer over UDP, which can be lost.
 const DATAGRAM_LIMIT: Duration = Duration::from_secs(3);
-/// The services of a controller in the DNS.
-const LDAP: &str = "_ldap";
-const KERBEROS: &str = "_kerberos";
 /// The most controllers that are tried.
 const MAX_HOSTS: usize = 8;
 
@@ -58,7 +55,7 @@ impl NameServers {
 
     /// The controllers of a domain ([MS-ADTS] 6.3.2.3), by their priority and weight.
     pub(crate) async fn controllers(&self, domain: &str) -> Result<Vec<String>, Error> {
-        Ok(self.hosts(LDAP, domain).await?.into_iter().map(|(host, _)| host).collect())
+        Ok(self.hosts("_ldap", domain).await?.into_iter().map(|(host, _)| host).collect())
     }
 
     /// The KDCs of a domain ([MS-ADTS] 6.3.2.3), by their priority and weight: at most two addresses of each. A host without an address is left out.
@@ -66,7 +63,7 @@ impl NameServers {
     /// # Errors
     /// Where the DNS names none, or a host outside the domain.
     pub async fn kdcs(&self, domain: &str) -> Result<Vec<SocketAddr>, Error> {
-        let hosts = self.hosts(KERBEROS, domain).await?;
+        let hosts = self.hosts("_kerberos", domain).await?;
         let found = join_all(hosts.iter().map(|(host, _)| self.addresses(host))).await;
         let kdcs = hosts.iter().zip(found).flat_map(|((_, port), found)| {
             let addresses = found.unwrap_or_default().into_iter().take(2);
@@ -270,7 +267,7 @@ mod tests {
     }
 
     fn controllers(answer: &[u8], domain: &str) -> Result<Vec<String>, Error> {
-        Ok(hosts(answer, domain, LDAP)?.into_iter().map(|(host, _)| host).collect())
+        Ok(hosts(answer, domain, "_ldap")?.into_iter().map(|(host, _)| host).collect())
     }
 
     #[test]

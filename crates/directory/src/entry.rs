@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use gmsa_core::quote::cut;
-use time::{OffsetDateTime, PrimitiveDateTime, UtcDateTime, format_description};
+use gmsa_kerberos::der::date_time;
+use time::{OffsetDateTime, UtcDateTime};
 use uuid::Uuid;
 
 use crate::Sid;
@@ -55,9 +56,7 @@ impl Entry {
 
     /// A time, such as `20261123091244.0Z`.
     pub fn time(&self, attribute: &str) -> Option<UtcDateTime> {
-        let text = self.text(attribute)?.split('.').next()?;
-        let format = format_description::parse_borrowed::<2>("[year][month][day][hour][minute][second]").ok()?;
-        PrimitiveDateTime::parse(text, &format).ok().map(PrimitiveDateTime::as_utc)
+        date_time(self.text(attribute)?.split('.').next()?)
     }
 
     /// A time, such as `134398986131659491`.

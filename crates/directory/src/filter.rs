@@ -6,7 +6,6 @@ use crate::{Entry, entry::is_within};
 
 #[derive(Clone, Debug)]
 pub enum LdapFilter {
-    All(Vec<LdapFilter>),
     Any(Vec<LdapFilter>),
     Present(&'static str),
     Equals(&'static str, Vec<u8>),
@@ -19,10 +18,8 @@ impl LdapFilter {
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         const PRESENT: u8 = 0x87;
-        let all = |filters: &[Self]| filters.iter().map(Self::encode).collect::<Vec<_>>().concat();
         match self {
-            Self::All(filters) => field(0, &all(filters)),
-            Self::Any(filters) => field(1, &all(filters)),
+            Self::Any(filters) => field(1, &filters.iter().flat_map(Self::encode).collect::<Vec<u8>>()),
             Self::Present(attribute) => value(PRESENT, attribute.as_bytes()),
             Self::Equals(attribute, value) => field(3, &[octets(attribute.as_bytes()), octets(value)].concat()),
         }
@@ -30,7 +27,6 @@ impl LdapFilter {
 
     fn fits(&self, entry: &Entry) -> bool {
         match self {
-            Self::All(filters) => filters.iter().all(|filter| filter.fits(entry)),
             Self::Any(filters) => filters.iter().any(|filter| filter.fits(entry)),
             Self::Present(attribute) => !entry.values(attribute).is_empty(),
             Self::Equals("distinguishedName", value) => equal(entry.name.as_bytes(), value),
@@ -44,11 +40,11 @@ fn equal(one: &[u8], other: &[u8]) -> bool {
     one == other || (!one.iter().any(u8::is_ascii_control) && one.eq_ignore_ascii_case(other))
 }
 
-/// How far below its base a search looks.
+/// How far below its base a search looks, by its number in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchScope {
-    Base,
-    Subtree,
+    Base = 0,
+    Subtree = 2,
 }
 
 /// A search: its base, its filter, and the attributes to read.
@@ -80,14 +76,10 @@ impl LdapSearch<'_> {
     /// `SearchRequest`, without limits of its own: the client has some.
     pub(crate) fn encode(&self) -> Vec<u8> {
         const NEVER_DEREFERENCE: u8 = 0;
-        let scope = match self.scope {
-            SearchScope::Base => 0,
-            SearchScope::Subtree => 2,
-        };
         let attributes: Vec<_> = self.attributes.iter().map(|name| octets(name.as_bytes())).collect();
         let parts = [
             octets(self.base.as_bytes()),
-            value(ENUMERATED, &[scope]),
+            value(ENUMERATED, &[self.scope as u8]),
             value(ENUMERATED, &[NEVER_DEREFERENCE]),
             integer(0),
             integer(0),
@@ -111,8 +103,8 @@ mod tests {
 
     #[test]
     fn a_filter_is_what_its_values_are() {
-        // As OpenLDAP's ldapsearch sends (&(cn=a*)(x)(y)) with the value in octets: nothing in it is special.
-        let filter = LdapFilter::All(vec![LdapFilter::equals("cn", "a*)(b"), LdapFilter::Present("x")]);
-        assert_eq!(filter.encode(), b"\xa0\x10\xa3\x0b\x04\x02cn\x04\x05a*)(b\x87\x01x");
+        // As OpenLDAP's ldapsearch sends (|(cn=a*)(x)(y)) with the value in octets: nothing in it is special.
+        let filter = LdapFilter::Any(vec![LdapFilter::equals("cn", "a*)(b"), LdapFilter::Present("x")]);
+        assert_eq!(filter.encode(), b"\xa1\x10\xa3\x0b\x04\x02cn\x04\x05a*)(b\x87\x01x");
     }
 }

@@ -14,13 +14,7 @@ pub const ROOT: LdapSearch<'static> = LdapSearch {
     base: "",
     scope: SearchScope::Base,
     filter: LdapFilter::Present("objectClass"),
-    attributes: &[
-        "configurationNamingContext",
-        "currentTime",
-        "defaultNamingContext",
-        "domainControllerFunctionality",
-        "domainFunctionality",
-    ],
+    attributes: &["configurationNamingContext", "currentTime", "defaultNamingContext", "domainControllerFunctionality"],
 };
 
 /// A forest, with the domains that it has.
@@ -48,9 +42,8 @@ pub struct ControllerFacts {
     pub domain: String,
     /// Its clock.
     pub time: Option<UtcDateTime>,
-    /// Functional levels ([MS-ADTS] 6.1.4): of itself, and of its domain.
+    /// Its functional level ([MS-ADTS] 6.1.4).
     pub level: Option<i64>,
-    pub domain_level: Option<i64>,
 }
 
 impl ControllerFacts {
@@ -63,7 +56,6 @@ impl ControllerFacts {
             domain: text("defaultNamingContext", "which domain it serves")?,
             time: root.time("currentTime"),
             level: root.number("domainControllerFunctionality"),
-            domain_level: root.number("domainFunctionality"),
         };
         Ok((facts, text("configurationNamingContext", "where its configuration is")?))
     }
@@ -72,13 +64,12 @@ impl ControllerFacts {
 impl Forest {
     /// The references to domains (`crossRef`, [MS-ADTS] 6.1.1.2.1.1.4), which are below the partitions of the configuration.
     pub(crate) fn search(partitions: &str) -> LdapSearch<'_> {
-        let filter =
-            LdapFilter::All(vec![LdapFilter::equals("objectClass", "crossRef"), LdapFilter::Present("nETBIOSName")]);
         LdapSearch {
             base: partitions,
             scope: SearchScope::Subtree,
-            filter,
-            attributes: &["nCName", "dnsRoot", "nETBIOSName", "objectClass"],
+            // Other references have no such name.
+            filter: LdapFilter::Present("nETBIOSName"),
+            attributes: &["nCName", "dnsRoot", "nETBIOSName"],
         }
     }
 
@@ -97,13 +88,13 @@ impl Forest {
         let root = domain_of(&configuration).ok_or_else(|| incomplete("which forest it is of"))?;
         let mut domains = Vec::new();
         for reference in references.iter().take(MAX_DOMAINS) {
-            let context = Context::of(reference.text("nCName").unwrap_or_default());
-            let object = all.iter().find(|entry| entry.name.eq_ignore_ascii_case(context.name));
-            let sid = context.sid.or_else(|| object?.sid("objectSid"));
-            let guid = context.guid.or_else(|| Some(object?.guid("objectGUID")?.to_string()));
+            let (name, sid, guid) = context(reference.text("nCName").unwrap_or_default());
+            let object = all.iter().find(|entry| entry.name.eq_ignore_ascii_case(name));
+            let sid = sid.or_else(|| object?.sid("objectSid"));
+            let guid = guid.or_else(|| Some(object?.guid("objectGUID")?.to_string()));
             let text = |attribute| reference.text(attribute).unwrap_or_default().to_owned();
             domains.push(ForestDomain {
-                name: context.name.to_owned(),
+                name: name.to_owned(),
                 facts: Domain {
                     dns: text("dnsRoot"),
                     forest: root.clone(),
@@ -136,10 +127,12 @@ impl Forest {
             let Domain { dns, netbios, .. } = &domain.facts;
             [dns, netbios].into_iter().any(|own| own.eq_ignore_ascii_case(name))
         };
-        self.domains.iter().find(is_it).ok_or_else(|| {
-            let names: Vec<&str> = self.domains.iter().map(|domain| domain.facts.dns.as_str()).collect();
-            Error::NoDomain(name.to_owned(), names.join(", "))
-        })
+        self.domains.iter().find(is_it).ok_or_else(|| Error::NoDomain(name.to_owned(), self.dns_names()))
+    }
+
+    /// The DNS names of its domains, for messages.
+    pub(crate) fn dns_names(&self) -> String {
+        self.domains.iter().map(|domain| domain.facts.dns.as_str()).collect::<Vec<_>>().join(", ")
     }
 
     /// The domain that an object is in.
@@ -156,38 +149,18 @@ impl Forest {
     }
 }
 
-/// The name of a domain, and with extended names what else it holds: `<GUID=…>;<SID=…>;DC=contoso,DC=com`.
-struct Context<'n> {
-    name: &'n str,
-    sid: Option<Sid>,
-    guid: Option<String>,
-}
-
-impl<'n> Context<'n> {
-    fn of(text: &'n str) -> Self {
-        let mut context = Self { name: text, sid: None, guid: None };
-        while let Some((part, rest)) = context.name.strip_prefix('<').and_then(|rest| rest.split_once(">;")) {
-            context.name = rest;
-            match part.split_once('=') {
-                Some(("SID", sid)) => context.sid = Sid::parse(sid).or_else(|| Sid::from_bytes(&unhex(sid)?)),
-                Some(("GUID", guid)) => {
-                    // As bytes where the server does not take the option of the control.
-                    let read = Uuid::try_parse(guid).ok();
-                    let read =
-                        read.map(|id| if guid.contains('-') { id } else { Uuid::from_bytes_le(id.into_bytes()) });
-                    context.guid = read.map(|id| id.to_string());
-                }
-                _ => {}
-            }
+/// The name of a domain, and with extended names its SID and its GUID: `<GUID=…>;<SID=…>;DC=contoso,DC=com`.
+fn context(mut name: &str) -> (&str, Option<Sid>, Option<String>) {
+    let (mut sid, mut guid) = (None, None);
+    while let Some((part, rest)) = name.strip_prefix('<').and_then(|rest| rest.split_once(">;")) {
+        name = rest;
+        match part.split_once('=') {
+            Some(("SID", text)) => sid = Sid::parse(text),
+            Some(("GUID", text)) => guid = Uuid::try_parse(text).ok().map(|id| id.to_string()),
+            _ => {}
         }
-        context
     }
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    let byte = |pair: &[u8; 2]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
-    rest.is_empty().then(|| pairs.iter().map(byte).collect()).flatten()
+    (name, sid, guid)
 }
 
 #[cfg(test)]
@@ -230,16 +203,10 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_in_bytes_are_read_too() {
-        for wrong in ["<GUID=3b12598259 1e>;DC=x", "<GUID=3b125982-591e: #>;DC=x"] {
-            let context = Context::of(wrong);
-            assert_eq!((context.guid, context.name), (None, "DC=x"));
+    fn an_identifier_of_another_form_is_none() {
+        for wrong in ["<GUID=3b12598259 1e>;DC=x", "<GUID=3b125982-591e: #>;DC=x", "<SID=01040000>;DC=x"] {
+            assert_eq!(context(wrong), ("DC=x", None, None));
         }
-        let context = Context::of(
-            "<GUID=3b1259821e599d4791892a80af4d8de2>;<SID=010400000000000515000000010000000200000003000000>;DC=x",
-        );
-        assert_eq!(context.guid.as_deref(), Some("8259123b-591e-479d-9189-2a80af4d8de2"));
-        assert_eq!(context.sid.unwrap().to_string(), "S-1-5-21-1-2-3");
     }
 
     #[test]

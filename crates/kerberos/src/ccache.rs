@@ -47,10 +47,14 @@ pub fn ccache(tickets: &[Ticket]) -> Zeroizing<Vec<u8>> {
 }
 
 fn principal(name: &PrincipalName, realm: &Realm) -> Vec<u8> {
-    let mut bytes = name.name_type.to_be_bytes().to_vec();
-    bytes.extend(length::<4>(name.parts.len()));
-    data::<4>(&mut bytes, realm.as_str().as_bytes());
-    name.parts.iter().for_each(|part| data::<4>(&mut bytes, part.as_bytes()));
+    [name.name_type.to_be_bytes().as_slice(), &names::<4>(name, realm)].concat()
+}
+
+/// The realm and the parts of a name, after the number of the parts.
+pub(crate) fn names<const N: usize>(name: &PrincipalName, realm: &Realm) -> Vec<u8> {
+    let mut bytes = length::<N>(name.parts.len()).to_vec();
+    data::<N>(&mut bytes, realm.as_str().as_bytes());
+    name.parts.iter().for_each(|part| data::<N>(&mut bytes, part.as_bytes()));
     bytes
 }
 
@@ -61,7 +65,7 @@ pub(crate) fn data<const N: usize>(to: &mut Vec<u8>, bytes: &[u8]) {
     to.extend_from_slice(bytes);
 }
 
-pub(crate) fn length<const N: usize>(count: usize) -> [u8; N] {
+fn length<const N: usize>(count: usize) -> [u8; N] {
     count.to_be_bytes().last_chunk().copied().unwrap_or([u8::MAX; N])
 }
 

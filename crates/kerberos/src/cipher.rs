@@ -2,6 +2,8 @@
 //!
 //! Invariant: the initial vector is zero, as RFC 3962 says: each message begins with a random block.
 
+use std::array;
+
 use aes::{
     Aes128, Aes256, Block,
     cipher::{BlockCipherDecrypt as _, BlockCipherEncrypt as _, KeyInit as _},
@@ -96,36 +98,22 @@ pub fn decrypt(aes: &Aes, bytes: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
     (bytes.len() >= BLOCK).then_some(text)
 }
 
-/// Folds a text, which is not empty, to this many bytes.
-pub fn n_fold<const N: usize>(text: &[u8]) -> [u8; N] {
+/// Folds a text, which is not empty, to a block: the sum of the blocks of an endless text, up to where both end together. Each copy of the
+/// text in it is rotated by 13 bits more to the right, and a carry of the first bit goes to the last one.
+pub fn n_fold(text: &[u8]) -> [u8; BLOCK] {
     let bits = text.len() * 8;
     let bit = |at: usize| text.get(at / 8).map_or(0, |byte| byte >> (7 - at % 8) & 1);
-    // A byte of the endless text, each copy of which is rotated by 13 bits more to the right.
     let byte = |at: usize| {
         let start = at % text.len() * 8 + bits - at / text.len() * 13 % bits;
         (0..8).fold(0, |byte, next| byte << 1 | bit((start + next) % bits))
     };
-    let mut folded = [0; N];
-    // Until both lengths end together.
-    let copies = (1..=text.len()).find(|copies| (copies * N).is_multiple_of(text.len())).unwrap_or(1);
-    for copy in 0..copies {
-        let mut carry = false;
-        for (at, sum) in folded.iter_mut().enumerate().rev() {
-            add(sum, byte(copy * N + at), &mut carry);
-        }
-        // The carry of the first byte goes to the last one.
-        for sum in folded.iter_mut().rev() {
-            add(sum, 0, &mut carry);
-        }
-    }
-    folded
-}
-
-fn add(sum: &mut u8, byte: u8, carry: &mut bool) {
-    let total = u16::from(*sum) + u16::from(byte) + u16::from(*carry);
-    let [high, low] = total.to_be_bytes();
-    *sum = low;
-    *carry = high != 0;
+    let copies = (1..=text.len()).find(|copies| (copies * BLOCK).is_multiple_of(text.len())).unwrap_or(1);
+    let blocks = (0..copies).map(|copy| u128::from_be_bytes(array::from_fn(|at| byte(copy * BLOCK + at))));
+    let sum = blocks.fold(0, |sum: u128, block| {
+        let (sum, carry) = sum.overflowing_add(block);
+        sum + u128::from(carry)
+    });
+    sum.to_be_bytes()
 }
 
 #[cfg(test)]
@@ -137,21 +125,8 @@ mod tests {
 
     #[test]
     fn n_fold_is_that_of_the_standard() {
-        fn folded<const N: usize>(text: &str, expected: &str) {
-            assert_eq!(n_fold::<N>(text.as_bytes()).as_slice(), bytes(expected), "{text}");
-        }
-        // RFC 3961, appendix A.1
-        folded::<8>("012345", "be072631276b1955");
-        folded::<7>("password", "78a07b6caf85fa");
-        folded::<8>("Rough Consensus, and Running Code", "bb6ed30870b7f0e0");
-        folded::<21>("password", "59e4a8ca7c0385c3c37b3f6d2000247cb6e6bd5b3e");
-        folded::<24>("MASSACHVSETTS INSTITVTE OF TECHNOLOGY", "db3b0d8f0b061e603282b308a50841229ad798fab9540c1b");
-        folded::<21>("Q", "518a54a215a8452a518a54a215a8452a518a54a215");
-        folded::<21>("ba", "fb25d531ae8974499f52fd92ea9857c4ba24cf297e");
-        folded::<8>("kerberos", "6b65726265726f73");
-        folded::<16>("kerberos", "6b65726265726f737b9b5b2b93132b93");
-        folded::<21>("kerberos", "8372c236344e5f1550cd0747e15d62ca7a5a3bcea4");
-        folded::<32>("kerberos", "6b65726265726f737b9b5b2b93132b935c9bdcdad95c9899c4cae4dee6d6cae4");
+        // RFC 3961, appendix A.1, which has one of this length; the constants of keys are tested by the keys of MIT Kerberos.
+        assert_eq!(n_fold(b"kerberos").as_slice(), bytes("6b65726265726f737b9b5b2b93132b93"));
     }
 
     #[test]

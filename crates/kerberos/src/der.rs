@@ -2,7 +2,7 @@
 //!
 //! Invariants: reading borrows from the message, whose length bounds every other one; nothing recurses. No secret is written.
 
-use time::{Date, Month, Time, UtcDateTime};
+use time::{PrimitiveDateTime, UtcDateTime, format_description};
 
 use crate::Error;
 
@@ -74,6 +74,13 @@ pub fn time(at: UtcDateTime) -> Vec<u8> {
     let (hour, minute, second) = at.as_hms();
     let text = format!("{year:04}{:02}{day:02}{hour:02}{minute:02}{second:02}Z", u8::from(month));
     value(TIME, text.as_bytes())
+}
+
+/// A time of fourteen digits, such as `20261123091244`.
+pub fn date_time(digits: &str) -> Option<UtcDateTime> {
+    let format = format_description::parse_borrowed::<2>("[year][month][day][hour][minute][second]").ok()?;
+    let digits = Some(digits).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+    PrimitiveDateTime::parse(digits, &format).ok().map(PrimitiveDateTime::as_utc)
 }
 
 /// The content of an integer.
@@ -188,14 +195,7 @@ impl<'b> DerReader<'b> {
     }
 
     pub fn time(self) -> Option<UtcDateTime> {
-        let text = str::from_utf8(self.only(TIME)?).ok()?.strip_suffix('Z')?;
-        if text.len() != 14 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return None;
-        }
-        let two = |start: usize| text.get(start..start + 2)?.parse::<u8>().ok();
-        let month = Month::try_from(two(4)?).ok()?;
-        let date = Date::from_calendar_date(text.get(..4)?.parse().ok()?, month, two(6)?).ok()?;
-        Some(UtcDateTime::new(date, Time::from_hms(two(8)?, two(10)?, two(12)?).ok()?))
+        date_time(str::from_utf8(self.only(TIME)?).ok()?.strip_suffix('Z')?)
     }
 }
 

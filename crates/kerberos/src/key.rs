@@ -165,31 +165,27 @@ impl Key {
     pub fn encrypt(&self, usage: u32, text: &[u8]) -> Result<Vec<u8>, Error> {
         let mut confounder = [0; BLOCK];
         random(&mut confounder)?;
-        stack::wiped(|| self.encrypt_with(&confounder, usage, text))
-    }
-
-    fn encrypt_with(&self, confounder: &[u8; BLOCK], usage: u32, text: &[u8]) -> Result<Vec<u8>, Error> {
-        let text = Zeroizing::new([confounder, text].concat());
-        let mut encrypted = cipher::encrypt(&self.for_usage(usage, ENCRYPTION)?.aes()?, &text);
-        encrypted.extend(self.tag(usage, INTEGRITY, &text)?);
-        Ok(encrypted)
+        stack::wiped(|| {
+            let text = Zeroizing::new([confounder.as_slice(), text].concat());
+            let mut encrypted = cipher::encrypt(&self.for_usage(usage, ENCRYPTION)?.aes()?, &text);
+            encrypted.extend(self.tag(usage, INTEGRITY, &text)?);
+            Ok(encrypted)
+        })
     }
 
     /// # Errors
     /// If it was encrypted with another key or for another usage, or was changed.
     pub fn decrypt(&self, usage: u32, encrypted: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
-        stack::wiped(|| self.decrypted(usage, encrypted))
-    }
-
-    fn decrypted(&self, usage: u32, encrypted: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
-        let split = encrypted.len().checked_sub(TAG).and_then(|at| encrypted.split_at_checked(at));
-        let (bytes, tag) = split.ok_or(Error::Decrypt)?;
-        let mut text = cipher::decrypt(&self.for_usage(usage, ENCRYPTION)?.aes()?, bytes).ok_or(Error::Decrypt)?;
-        if !bool::from(self.tag(usage, INTEGRITY, &text)?.ct_eq(tag)) {
-            return Err(Error::Decrypt);
-        }
-        text.drain(..BLOCK);
-        Ok(text)
+        stack::wiped(|| {
+            let split = encrypted.len().checked_sub(TAG).and_then(|at| encrypted.split_at_checked(at));
+            let (bytes, tag) = split.ok_or(Error::Decrypt)?;
+            let mut text = cipher::decrypt(&self.for_usage(usage, ENCRYPTION)?.aes()?, bytes).ok_or(Error::Decrypt)?;
+            if !bool::from(self.tag(usage, INTEGRITY, &text)?.ct_eq(tag)) {
+                return Err(Error::Decrypt);
+            }
+            text.drain(..BLOCK);
+            Ok(text)
+        })
     }
 }
 

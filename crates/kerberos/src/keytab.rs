@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 
 use crate::{
     Key, Principal,
-    ccache::{data, length, seconds},
+    ccache::{data, names, seconds},
 };
 
 /// The version of the format.
@@ -27,14 +27,16 @@ pub struct KeytabEntry<'k> {
 
 /// The content of a keytab with these entries. It is wiped when dropped.
 pub fn keytab(entries: &[KeytabEntry<'_>]) -> Zeroizing<Vec<u8>> {
-    let names: Vec<Vec<u8>> = entries.iter().map(|entry| principal(entry.principal)).collect();
-    let sizes = || entries.iter().zip(&names).map(|(entry, names)| names.len() + entry.key.as_bytes().len() + FIXED);
+    let principals: Vec<Vec<u8>> = entries.iter().map(|entry| principal(entry.principal)).collect();
+    let sizes = || {
+        entries.iter().zip(&principals).map(|(entry, principal)| principal.len() + entry.key.as_bytes().len() + FIXED)
+    };
     // It never moves while it is written, so that no copy of a key is left.
     let mut file = Zeroizing::new(Vec::with_capacity(2 + sizes().map(|size| size + 4).sum::<usize>()));
     file.extend_from_slice(&HEADER);
-    for ((KeytabEntry { made, kvno, key, .. }, names), size) in entries.iter().zip(&names).zip(sizes()) {
+    for ((KeytabEntry { made, kvno, key, .. }, principal), size) in entries.iter().zip(&principals).zip(sizes()) {
         file.extend_from_slice(&u32::try_from(size).unwrap_or(u32::MAX).to_be_bytes());
-        file.extend_from_slice(names);
+        file.extend_from_slice(principal);
         file.extend_from_slice(&seconds(*made).to_be_bytes());
         let [.., low] = kvno.to_be_bytes();
         file.push(low);
@@ -84,9 +86,5 @@ pub fn with_former(file: &[u8], former: &[u8], since: UtcDateTime) -> Zeroizing<
 }
 
 fn principal(Principal { name, realm }: &Principal) -> Vec<u8> {
-    let mut bytes = length::<2>(name.parts.len()).to_vec();
-    data::<2>(&mut bytes, realm.as_str().as_bytes());
-    name.parts.iter().for_each(|part| data::<2>(&mut bytes, part.as_bytes()));
-    bytes.extend(name.name_type.to_be_bytes());
-    bytes
+    [names::<2>(name, realm).as_slice(), &name.name_type.to_be_bytes()].concat()
 }

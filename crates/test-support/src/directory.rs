@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use gmsa_kerberos::der::{DerReader, SEQUENCE, octets, value};
+use gmsa_kerberos::der::{DerReader, ENUMERATED, SET, header, octets, sequence, value};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
@@ -23,8 +23,6 @@ const BIND_DONE: u8 = 0x61;
 const SEARCH: u8 = 0x63;
 const FOUND: u8 = 0x64;
 const SEARCH_DONE: u8 = 0x65;
-const SET: u8 = 0x31;
-const ENUMERATED: u8 = 0x0A;
 
 /// What a directory does with each request.
 #[derive(Clone, Debug, Default)]
@@ -164,30 +162,20 @@ impl SimulatedDirectory {
     }
 }
 
-/// A whole message; `None` at the end.
+/// A whole message; `None` at the end. A client sends the next one after the answer.
 async fn read(from: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
-    let (tag, first) = (from.read_u8().await.ok()?, from.read_u8().await.ok()?);
-    let mut head = vec![tag, first];
-    let mut length = usize::from(first);
-    if first > 0x7F {
-        length = 0;
-        for _ in 0..first & 0x7F {
-            let byte = from.read_u8().await.ok()?;
-            head.push(byte);
-            length = length << 8 | usize::from(byte);
+    let mut message = Vec::new();
+    loop {
+        match header(&message).ok()? {
+            Some((_, header, length)) if message.len() >= header + length => return Some(message),
+            _ if from.read_buf(&mut message).await.ok()? == 0 => return None,
+            _ => {}
         }
     }
-    let mut content = vec![0; length];
-    from.read_exact(&mut content).await.ok()?;
-    Some([head, content].concat())
 }
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn sequence(parts: &[Vec<u8>]) -> Vec<u8> {
-    value(SEQUENCE, &parts.concat())
 }
 
 fn done(tag: u8, code: u8, said: &str) -> Vec<u8> {

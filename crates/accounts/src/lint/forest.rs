@@ -95,20 +95,17 @@ pub(super) async fn root_key(
         Some(finding(&rules::KDS_ROOT_KEY, one, "msDS-ManagedPasswordId", problem, why, Some(fix.to_owned())))
     };
     let mut list: Vec<Diagnostic> = accounts.iter().filter_map(without_key).collect();
-    if keys.is_empty() {
-        // Without one, no account has a password; and who prints accounts need not print keys.
-        let is_shown = directory.is_live() || !folder.is_empty();
-        let found = |problem: &str| diagnostic(&rules::KDS_ROOT_KEY, problem.to_owned());
-        list.extend((is_shown && (sees_all || !accounts.iter().any(|account| account.has_password))).then(|| {
-            if sees_all {
-                return found("there is none");
-            }
-            // By default, only administrators of the domain see them.
-            let found = found("none is visible: there is none, or this user may not see it");
-            let fix =
-                format!("Run `Get-KdsRootKey` as an administrator. If it shows none: {}", rules::KDS_ROOT_KEY.remedy);
-            found.with_severity(Severity::Warning).with_fix(fix)
-        }));
+    // Without one, no account has a password; and who prints accounts need not print keys.
+    let is_shown = keys.is_empty() && (directory.is_live() || !folder.is_empty());
+    if is_shown && sees_all {
+        list.push(diagnostic(&rules::KDS_ROOT_KEY, "there is none".to_owned()));
+    } else if is_shown && !accounts.iter().any(|account| account.has_password) {
+        // By default, only administrators of the domain see them.
+        let problem = "none is visible: there is none, or this user may not see it".to_owned();
+        let remedy = rules::KDS_ROOT_KEY.remedy;
+        let fix = format!("Run `Get-KdsRootKey` as an administrator. If it shows none: {remedy}");
+        let found = diagnostic(&rules::KDS_ROOT_KEY, problem);
+        list.push(found.with_severity(Severity::Warning).with_fix(fix));
     }
     let usable = starts.iter().map(|start| *start + KEY_DELAY).min();
     let is_used = accounts.iter().any(|account| account.root_key.as_ref().is_some_and(|key| !is_gone(key)));

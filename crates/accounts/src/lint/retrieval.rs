@@ -13,7 +13,7 @@ use time::UtcDateTime;
 use super::{
     LATER, LDAPSEARCH, OF_NODES, RETRIEVERS, WITHOUT_DENIALS, finding, found, quoted, set, set_retrievers, to_security,
 };
-use crate::principal::{DirectoryPrincipal, Group, Member, Principals, foreign};
+use crate::principal::{DirectoryPrincipal, Group, Member, Obstacle, Principals, foreign};
 use gmsa_directory::{
     AccessRule, Retrieval, Sid, Unknown,
     account::Account,
@@ -48,7 +48,11 @@ pub(super) fn retrieval(account: &Account, principals: &Principals, now: UtcDate
         }];
     }
     if let Retrieval::Named(names) = retrieval {
-        return names.iter().filter_map(|name| named(account, name)).collect();
+        let found = |(known, who)| {
+            let problem = format!("holds {known}, so {who} may retrieve the password");
+            found(&rules::ACCOUNT_HOSTS_WIDE, account, RETRIEVERS, problem)
+        };
+        return names.iter().filter_map(|name| wide_named(name)).map(found).collect();
     }
     let mut list: Vec<Diagnostic> = Vec::new();
     let (mut denied, mut seen) = (Denied::default(), BTreeSet::new());
@@ -57,9 +61,9 @@ pub(super) fn retrieval(account: &Account, principals: &Principals, now: UtcDate
         if !allows {
             denied.add(to, principals);
         } else if seen.insert(to) {
-            let problem = problem(account, to, &denied, principals, now);
-            is_given |= problem.as_ref().is_none_or(|(_, gives)| *gives);
-            list.extend(problem.map(|(found, _)| found));
+            let fault = fault(account, to, &denied, principals, now);
+            is_given |= fault.as_ref().is_none_or(|(.., gives)| *gives);
+            list.extend(fault.map(|(rule, message, fix, _)| found(rule, account, RETRIEVERS, message).fixed(fix)));
         }
     }
     // If no other principal is listed, no principal gets it.
@@ -79,13 +83,6 @@ pub(super) fn retrieval(account: &Account, principals: &Principals, now: UtcDate
         finding(&rules::ACCOUNT_HOSTS_UNKNOWN, account, RETRIEVERS, problem, why, None)
     }));
     list
-}
-
-/// The problem of a principal that PowerShell printed by name.
-fn named(account: &Account, name: &str) -> Option<Diagnostic> {
-    let (known, who) = wide_named(name)?;
-    let problem = format!("holds {known}, so {who} may retrieve the password");
-    Some(found(&rules::ACCOUNT_HOSTS_WIDE, account, RETRIEVERS, problem))
 }
 
 /// The wide group that PowerShell printed by name, and who is in it.
@@ -160,33 +157,24 @@ fn not_printed(account: &Account, retrieval: &Retrieval, principals: &Principals
     notes.into_iter().filter(|(names, _)| !names.is_empty()).map(|(_, problem)| note(problem)).collect()
 }
 
-/// The fault of an entry that allows this principal, after these denials, and whether anybody still gets the password by it.
-fn problem(
+/// A fault of an entry that allows a principal: its rule, its message, its remedy, and whether anybody still gets the password by the entry.
+type EntryFault = (&'static Rule, String, Option<String>, bool);
+
+/// Why an allowed principal does not get the password after these denials, or why too many get it.
+fn fault(
     account: &Account,
     to: &Sid,
     denied: &Denied<'_>,
     principals: &Principals,
     now: UtcDateTime,
-) -> Option<(Diagnostic, bool)> {
-    let problem = problem_of(account);
+) -> Option<EntryFault> {
     let principal = principals.get(to);
     if let Some(by) = denied.whole(to, principal) {
         let (who, by) = (Quoted::new(&principals.name(to)).to_string(), Quoted::new(&principals.name(by)).to_string());
         let message = format!("allows it to {who}, after it is denied to {by}, so {who} may not");
-        return problem(&rules::ACCOUNT_HOSTS_DENIED, message, set_retrievers(account, WITHOUT_DENIALS), false);
+        return Some((&rules::ACCOUNT_HOSTS_DENIED, message, set_retrievers(account, WITHOUT_DENIALS), false));
     }
-    problem_of_principal(account, to, principal?, denied, now)
-}
-
-/// Why an allowed principal does not get the password, or why too many get it.
-fn problem_of_principal(
-    account: &Account,
-    to: &Sid,
-    principal: &DirectoryPrincipal,
-    denied: &Denied<'_>,
-    now: UtcDateTime,
-) -> Option<(Diagnostic, bool)> {
-    let problem = problem_of(account);
+    let principal = principal?;
     if let Some((name, who)) = principal.wide() {
         let holds = match principal {
             DirectoryPrincipal::Group(group) if group.name != name => {
@@ -195,20 +183,18 @@ fn problem_of_principal(
             _ => name.to_owned(),
         };
         let message = format!("holds {holds}, so {who} may retrieve the password");
-        return problem(&rules::ACCOUNT_HOSTS_WIDE, message, None, true);
+        return Some((&rules::ACCOUNT_HOSTS_WIDE, message, None, true));
     }
-    match principal {
-        DirectoryPrincipal::WellKnown(known) if known.is_local => {
+    let (rule, message, fix) = match principal {
+        DirectoryPrincipal::WellKnown(known) if known.wide.is_none() => {
             let message = format!("holds {}, which no client has that logs on over the network", known.name);
-            problem(&rules::ACCOUNT_HOSTS_EMPTY, message, set_retrievers(account, OF_NODES), false)
+            (&rules::ACCOUNT_HOSTS_EMPTY, message, set_retrievers(account, OF_NODES))
         }
-        DirectoryPrincipal::Orphan => {
-            problem(&rules::ACCOUNT_HOSTS_ORPHANED, format!("{to} no longer exists"), None, false)
-        }
+        DirectoryPrincipal::Orphan => (&rules::ACCOUNT_HOSTS_ORPHANED, format!("{to} no longer exists"), None),
         DirectoryPrincipal::Group(Group { name, is_distribution: true, .. }) => {
             let message =
                 format!("group {} is a distribution group, which gives no access to its members", Quoted::new(name));
-            problem(&rules::ACCOUNT_HOSTS_DISTRIBUTION, message, to_security(name), false)
+            (&rules::ACCOUNT_HOSTS_DISTRIBUTION, message, to_security(name))
         }
         DirectoryPrincipal::Group(Group { name, is_domain_local: true, .. }) if is_of_another_domain(account, to) => {
             let message = format!(
@@ -216,34 +202,34 @@ fn problem_of_principal(
                 Quoted::new(name)
             );
             let fix = powershell(name).map(|name| format!("Set-ADGroup {name} -GroupScope Universal{LATER}"));
-            problem(&rules::ACCOUNT_HOSTS_EMPTY, message, fix, false)
+            (&rules::ACCOUNT_HOSTS_EMPTY, message, fix)
         }
         DirectoryPrincipal::Group(group @ Group { members: Some(members), .. }) => {
-            problem_of_members(account, group, members, denied, now)
+            return fault_of_members(account, group, members, denied, now);
+        }
+        // To log on and retrieve its password, the account would already need it.
+        DirectoryPrincipal::Single(_) if account.sid.as_ref() == Some(to) => {
+            let message = "holds the account itself, which needs its password to log on".to_owned();
+            (&rules::ACCOUNT_HOSTS_EMPTY, message, set_retrievers(account, OF_NODES))
         }
         DirectoryPrincipal::Single(member) => {
-            // To log on and retrieve its password, the account would already need it.
-            if account.sid.as_ref() == Some(to) {
-                let message = "holds the account itself, which needs its password to log on".to_owned();
-                return problem(&rules::ACCOUNT_HOSTS_EMPTY, message, set_retrievers(account, OF_NODES), false);
-            }
-            let (what, command) = member.obstacle?.at(now)?;
+            let Obstacle { what, command, .. } = member.obstacle?.at(now)?;
             let message = format!("holds {}, which {what}, so it cannot log on", Quoted::new(&member.name));
-            problem(&rules::ACCOUNT_HOSTS_EMPTY, message, remove(member, command), false)
+            (&rules::ACCOUNT_HOSTS_EMPTY, message, remove(member, command))
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some((rule, message, fix, false))
 }
 
 /// Why members of a group do not get the password.
-fn problem_of_members(
+fn fault_of_members(
     account: &Account,
     Group { name, distribution, .. }: &Group,
     members: &[Member],
     denied: &Denied<'_>,
     now: UtcDateTime,
-) -> Option<(Diagnostic, bool)> {
-    let problem = problem_of(account);
+) -> Option<EntryFault> {
     let (denied, allowed): (Vec<&Member>, Vec<&Member>) =
         members.iter().partition(|member| denied.of_member(member).is_some());
     let group = Quoted::new(name);
@@ -252,47 +238,41 @@ fn problem_of_members(
             "group {group} holds {}, a distribution group, which gives no access to its members",
             Quoted::new(inner)
         );
-        return problem(&rules::ACCOUNT_HOSTS_DISTRIBUTION, message, to_security(inner), !allowed.is_empty());
+        return Some((&rules::ACCOUNT_HOSTS_DISTRIBUTION, message, to_security(inner), !allowed.is_empty()));
     }
     if members.is_empty() {
-        return problem(&rules::ACCOUNT_HOSTS_EMPTY, format!("group {group} has no members"), None, false);
+        return Some((&rules::ACCOUNT_HOSTS_EMPTY, format!("group {group} has no members"), None, false));
     }
     let obstacles: Vec<_> = members.iter().filter_map(|member| Some((member, member.obstacle?.at(now)?))).collect();
     if obstacles.len() == members.len() {
         let names = quoted(members.iter().map(|member| member.name.as_str()));
-        let (first, (what, command)) = *obstacles.first()?;
-        let message = if obstacles.iter().all(|(_, (other, _))| *other == what) {
+        let (first, Obstacle { what, command, .. }) = *obstacles.first()?;
+        let message = if obstacles.iter().all(|(_, other)| other.what == what) {
             format!("every member of group {group} {what}: {names}")
         } else {
             format!("no member of group {group} can log on: {names}; {} {what}", Quoted::new(&first.name))
         };
-        return problem(&rules::ACCOUNT_HOSTS_EMPTY, message, remove(first, command), false);
+        return Some((&rules::ACCOUNT_HOSTS_EMPTY, message, remove(first, command), false));
     }
     // Computers renew their passwords themselves; a user that a plugin logs on as does not.
     if let Some((message, fix)) = users_of(name, &obstacles) {
-        return problem(&rules::ACCOUNT_HOSTS_EMPTY, message, fix, true);
+        return Some((&rules::ACCOUNT_HOSTS_EMPTY, message, fix, true));
     }
     let names = quoted(denied.iter().map(|member| member.name.as_str()));
     let message = format!("denies it to {names} of group {group}, before it is allowed to the group");
     let fix = set_retrievers(account, WITHOUT_DENIALS);
-    problem(&rules::ACCOUNT_HOSTS_DENIED, message, fix, !allowed.is_empty()).filter(|_| !denied.is_empty())
-}
-
-/// A problem with who may retrieve the password of `account`: its rule, its message, its remedy, and whether somebody may
-/// retrieve the password nevertheless.
-fn problem_of(account: &Account) -> impl Fn(&'static Rule, String, Option<String>, bool) -> Option<(Diagnostic, bool)> {
-    move |rule, message, fix, gives| Some((found(rule, account, RETRIEVERS, message).fixed(fix), gives))
+    (!denied.is_empty()).then_some((&rules::ACCOUNT_HOSTS_DENIED, message, fix, !allowed.is_empty()))
 }
 
 /// The users of a group that cannot log on, and what lets them.
-fn users_of(group: &str, obstacles: &[(&Member, (&str, &str))]) -> Option<(String, Option<String>)> {
+fn users_of(group: &str, obstacles: &[(&Member, Obstacle)]) -> Option<(String, Option<String>)> {
     let users: Vec<_> = obstacles.iter().filter(|(member, _)| !member.name.ends_with('$')).collect();
-    let ((first, (what, _)), others) = users.split_first()?;
-    let more = others.iter().map(|(other, (what, _))| format!(", {} {what}", Quoted::new(&other.name)));
+    let ((first, Obstacle { what, .. }), others) = users.split_first()?;
+    let more = others.iter().map(|(other, Obstacle { what, .. })| format!(", {} {what}", Quoted::new(&other.name)));
     let (more, they) = (more.collect::<String>(), if others.is_empty() { "it" } else { "they" });
     let message =
         format!("{} of group {} {what}{more}, so {they} cannot log on", Quoted::new(&first.name), Quoted::new(group));
-    let fixes = users.iter().map(|(user, (_, command))| remove(user, command));
+    let fixes = users.iter().map(|(user, obstacle)| remove(user, obstacle.command));
     Some((message, fixes.collect::<Option<Vec<_>>>().map(|fixes| fixes.join("; "))))
 }
 

@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, HashSet},
     net::{IpAddr, SocketAddr},
-    sync::Arc,
 };
 
 use gmsa_core::{
@@ -90,8 +89,7 @@ pub(super) async fn of_tickets(directory: &mut Directory, listed: &[String]) -> 
             }
             None | Some([_]) => None,
             Some(several) => {
-                let problem =
-                    format!("lists {shown}, a name of {}", quoted(several.iter().map(|one| one.name.as_str())));
+                let problem = format!("lists {shown}, a name of {}", names(several));
                 let fix = format!("setspn -D {name} ACCOUNT, for the one that does not serve it");
                 Some((&rules::ACCOUNT_SPN_DUPLICATE, problem, fix))
             }
@@ -114,8 +112,7 @@ pub(super) async fn of_keytab(
     let (owners, _) = owners(directory, lacked.iter().map(|name| name.as_str())).await?;
     let fault = |name: &&String| {
         let shown = Quoted::new(name);
-        let others = owners.get(&name.to_ascii_lowercase()).map(|all| quoted(all.iter().map(|one| one.name.as_str())));
-        let (problem, first) = match others {
+        let (problem, first) = match owners.get(&name.to_ascii_lowercase()).map(|others| names(others)) {
             Some(others) => (
                 format!("lists {shown}, a name of {others}, not of the account"),
                 format!("setspn -D {name} ACCOUNT, for the one that has it, then "),
@@ -136,8 +133,12 @@ struct SpnOwner {
     is_controller: bool,
 }
 
+fn names(owners: &[SpnOwner]) -> String {
+    quoted(owners.iter().map(|one| one.name.as_str()))
+}
+
 /// By service principal names in lower case, the objects that have them.
-type Owners = BTreeMap<String, Vec<Arc<SpnOwner>>>;
+type Owners = BTreeMap<String, Vec<SpnOwner>>;
 
 /// Looks for the owners of service principal names in every domain of the forest, and why some could not be asked, by the names of the domains.
 async fn owners<'n>(
@@ -154,11 +155,10 @@ async fn owners<'n>(
     for base in directory.bases(None)? {
         for entry in directory.search_any(&base, &by, &[NAME, CONTROL], &mut unread).await? {
             let is_controller = entry.number(CONTROL).is_some_and(|control| control & CONTROLLER != 0);
-            let owner = Arc::new(SpnOwner { name: entry.name.clone(), is_controller });
             // An owner may have many others.
             let own = entry.texts(NAME).map(str::to_ascii_lowercase).filter(|name| wanted.contains(name));
             for name in own {
-                owners.entry(name).or_default().push(Arc::clone(&owner));
+                owners.entry(name).or_default().push(SpnOwner { name: entry.name.clone(), is_controller });
             }
         }
     }

@@ -107,16 +107,8 @@ fn any_service(account: &Account, spec: &Value) -> Option<Diagnostic> {
     Some(finding(&rules::TICKET_ANY, account, "ServicePrincipalNames", problem, why, fix))
 }
 
-/// The directory's findings about a credential spec.
-#[derive(Debug, Default)]
-pub struct SpecFindings {
-    pub found: Vec<Diagnostic>,
-    /// Its account, with the place of the directory that has it.
-    pub account: Option<(usize, Account)>,
-}
-
-/// Compares a credential spec with the directory of its forest: its domain and its account, which is returned if it exists. A domain
-/// outside these forests is reported as such.
+/// Compares a credential spec with the directory of its forest: its domain and its account, which is returned if it exists, with the index of the
+/// directory that has it. A domain outside these forests is reported as such.
 ///
 /// # Errors
 /// Where a directory cannot be asked.
@@ -124,15 +116,15 @@ pub async fn credential_spec(
     directories: &mut [Directory],
     spec: &Value,
     now: UtcDateTime,
-) -> Result<SpecFindings, Error> {
+) -> Result<(Vec<Diagnostic>, Option<(usize, Account)>), Error> {
     for (place, directory) in directories.iter_mut().enumerate() {
         let forest = directory.forest.clone().ok_or(Error::NoDomains)?;
         if !is_elsewhere(spec, &forest) {
             let (found, account) = of_forest(directory, &forest, spec, now).await?;
-            return Ok(SpecFindings { found, account: account.map(|account| (place, account)) });
+            return Ok((found, account.map(|account| (place, account))));
         }
     }
-    Ok(SpecFindings { found: vec![elsewhere(spec)], account: None })
+    Ok((vec![elsewhere(spec)], None))
 }
 
 /// Compares credential specs with the directories of their forests, then lints their accounts: that each exists, is enabled and has a
@@ -148,10 +140,10 @@ pub async fn credential_specs(
     let mut list = Vec::new();
     let mut accounts: Vec<Vec<Account>> = directories.iter().map(|_| Vec::new()).collect();
     for spec in specs {
-        let found = credential_spec(directories, spec, now).await?;
+        let (found, account) = credential_spec(directories, spec, now).await?;
         let name = text(spec, "/metadata/name");
-        list.extend(found.found.into_iter().map(|found| Diagnostic { object: name.to_owned(), ..found }));
-        if let Some((place, account)) = found.account
+        list.extend(found.into_iter().map(|found| Diagnostic { object: name.to_owned(), ..found }));
+        if let Some((place, account)) = account
             && let Some(of_directory) = accounts.get_mut(place)
             // Several credential specs may be for one account.
             && of_directory.iter().all(|other| other.name != account.name)

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use time::UtcDateTime;
 
 use super::*;
-use crate::{ldif, principal::DirectoryPrincipal};
+use crate::ldif;
 use gmsa_directory::{
     AccessRule, Retrieval, Sid,
     account::{AccountName, CLASS},
@@ -396,25 +396,6 @@ fn a_group_that_leads_to_domain_admins_is_found() {
     let all = block_on(directory.accounts(None)).unwrap();
     let found = said(&block_on(privileged::nested(&mut directory, &all.iter().collect::<Vec<_>>())).unwrap());
     assert_eq!(found, ["account-weakened leads to \"Domain Admins\""]);
-}
-
-#[test]
-fn a_lock_ends_after_the_time_of_the_domain() {
-    let obstacle = |domain: &str| {
-        // 2026-11-23T08:52:44Z, 20 minutes before.
-        let user = "dn: CN=ccg,CN=Users,DC=contoso,DC=com\nobjectClass: user\nsAMAccountName: ccg\n\
-                    objectSid: S-1-5-21-1-2-3-1200\nlockoutTime: 134398975640000000\n\n";
-        let sid = Sid::parse("S-1-5-21-1-2-3-1200").unwrap();
-        let mut directory = directory(&format!("{user}dn: DC=contoso,DC=com\nobjectClass: domainDNS\n{domain}"));
-        let principals = block_on(Principals::read_all(&mut directory, [&sid].into_iter())).unwrap();
-        let Some(DirectoryPrincipal::Single(member)) = principals.get(&sid) else { panic!("{principals:?}") };
-        member.obstacle.unwrap().at(now()).map(|(what, _)| what)
-    };
-    let forever = "lockoutDuration: -9223372036854775808\n";
-    let locked = Some("is locked out");
-    for (domain, expected) in [("", locked), (forever, locked), ("lockoutDuration: -6000000000\n", None)] {
-        assert_eq!(obstacle(domain), expected, "{domain}");
-    }
 }
 
 #[test]

@@ -34,7 +34,7 @@ use hyper_util::{
                 proxy::{SocksV5, Tunnel},
             },
         },
-        proxy::matcher::{Intercept, Matcher},
+        proxy::matcher::Matcher,
     },
     rt::{TokioExecutor, TokioTimer},
 };
@@ -86,24 +86,20 @@ pub(super) fn connect<const N: usize>(mut config: kube::Config, http: Http) -> R
     let name =
         format!("{}://{}", address.scheme_str().unwrap_or_default(), address.authority().map_or("", Authority::as_str));
     let through = move |error| BoxError::from(ProxyError { proxy: name.clone(), source: error });
-    match address.scheme_str() {
-        Some("http") => {
-            let tunnel = authorized(Tunnel::new(address, tcp), &proxy);
-            clients(&config, tunnel.map_err(move |error| through(error.into())), http)
+    if address.scheme_str().is_some_and(|scheme| scheme.starts_with("http")) {
+        // With TLS to the proxy where its address says so.
+        let tls = HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
+        let mut tunnel = Tunnel::new(address, tls.enable_http1().wrap_connector(tcp));
+        if let Some(header) = proxy.basic_auth() {
+            tunnel = tunnel.with_auth(header.clone());
         }
-        Some("https") => {
-            let tls = HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_only();
-            let tunnel = authorized(Tunnel::new(address, tls.enable_http1().wrap_connector(tcp)), &proxy);
-            clients(&config, tunnel.map_err(move |error| through(error.into())), http)
-        }
-        _ => {
-            let mut socks = SocksV5::new(address, tcp);
-            if let Some((user, password)) = proxy.raw_auth() {
-                socks = socks.with_auth(user.to_owned(), password.to_owned());
-            }
-            clients(&config, socks.map_err(move |error| through(error.into())), http)
-        }
+        return clients(&config, tunnel.map_err(move |error| through(error.into())), http);
     }
+    let mut socks = SocksV5::new(address, tcp);
+    if let Some((user, password)) = proxy.raw_auth() {
+        socks = socks.with_auth(user.to_owned(), password.to_owned());
+    }
+    clients(&config, socks.map_err(move |error| through(error.into())), http)
 }
 
 /// A connection that failed between this process and the proxy, or beyond it.
@@ -113,13 +109,6 @@ struct ProxyError {
     /// Without user and password.
     proxy: String,
     source: BoxError,
-}
-
-fn authorized<C>(tunnel: Tunnel<C>, proxy: &Intercept) -> Tunnel<C> {
-    match proxy.basic_auth() {
-        Some(header) => tunnel.with_auth(header.clone()),
-        None => tunnel,
-    }
 }
 
 /// Names the port, which the connectors for proxies take for 443 otherwise.

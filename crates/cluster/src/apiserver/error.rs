@@ -1,6 +1,6 @@
 //! Errors of calls to the API server, in words for the person who reads the denial.
 
-use std::{error::Error as _, time::Duration};
+use std::{error::Error as _, iter, time::Duration};
 
 use gmsa_core::{
     admission::{Failure, FailureKind},
@@ -113,14 +113,8 @@ fn refusal(code: StatusCode, status: Option<&Status>) -> String {
 
 /// Whether there was no connection to send the request over.
 fn is_of_connecting(error: &kube::Error) -> bool {
-    let mut cause = error.source();
-    while let Some(known) = cause {
-        if known.downcast_ref::<ClientError>().is_some_and(ClientError::is_connect) {
-            return true;
-        }
-        cause = known.source();
-    }
-    false
+    let mut causes = iter::successors(error.source(), |&cause| cause.source());
+    causes.any(|cause| cause.downcast_ref::<ClientError>().is_some_and(ClientError::is_connect))
 }
 
 /// The causes of kube's error, down to the operating system's. The outermost text is left out: it names a layer of the

@@ -16,6 +16,7 @@ use gmsa_core::{
     credspec::{GROUP, PLURAL, SpecName, Verb},
     word_enum,
 };
+use k8s_openapi::api::rbac::v1::PolicyRule;
 
 mod aggregate;
 mod objects;
@@ -65,6 +66,9 @@ word_enum! {
     }
 }
 
+/// The rules of a role, which its bindings share, and aggregated roles each of them.
+type RoleRules = Arc<[Arc<PolicyRule>]>;
+
 /// A `RoleBinding` or a `ClusterRoleBinding`.
 #[derive(Clone, Debug)]
 pub struct Binding {
@@ -75,12 +79,12 @@ pub struct Binding {
     pub role: String,
     pub holders: Vec<Holder>,
     /// The role's rules; `None` where there is no such role.
-    rules: Option<Arc<[Arc<PolicyRule>]>>,
+    rules: Option<RoleRules>,
 }
 
 impl Binding {
     fn allows(&self, action: Action<'_>) -> bool {
-        self.rules.iter().flat_map(|rules| rules.iter()).any(|rule| rule.allows(action))
+        self.rules.iter().flat_map(|rules| rules.iter()).any(|rule| allows(rule, action))
     }
 }
 
@@ -101,25 +105,17 @@ impl<'a> From<(Verb, &'a SpecName)> for Action<'a> {
     }
 }
 
-/// One rule of a role. A rule for `nonResourceURLs` has no group and no resource here, so it allows nothing.
-#[derive(Clone, Debug)]
-struct PolicyRule {
-    verbs: Vec<String>,
-    groups: Vec<String>,
-    resources: Vec<String>,
-    /// The names of objects; none means all objects.
-    names: Vec<String>,
-}
-
-impl PolicyRule {
-    fn allows(&self, Action { verb, group, resource, name }: Action<'_>) -> bool {
-        let any_or = |list: &[String], wanted: &str| list.iter().any(|entry| entry == "*" || entry == wanted);
-        let of_any = resource.split_once('/').map(|(_, subresource)| format!("*/{subresource}"));
-        any_or(&self.verbs, verb)
-            && any_or(&self.groups, group)
-            && (any_or(&self.resources, resource) || of_any.is_some_and(|of_any| self.resources.contains(&of_any)))
-            && (self.names.is_empty() || name.is_none_or(|name| self.names.iter().any(|own| own == name)))
-    }
+/// Whether a rule of a role allows an action. A rule for `nonResourceURLs` has no group and no resource, so it allows nothing here.
+fn allows(rule: &PolicyRule, Action { verb, group, resource, name }: Action<'_>) -> bool {
+    let any_or = |list: &[String], wanted: &str| list.iter().any(|entry| entry == "*" || entry == wanted);
+    let [groups, resources, names] =
+        [&rule.api_groups, &rule.resources, &rule.resource_names].map(|list| list.as_deref().unwrap_or_default());
+    let of_any = resource.split_once('/').map(|(_, subresource)| format!("*/{subresource}"));
+    any_or(&rule.verbs, verb)
+        && any_or(groups, group)
+        && (any_or(resources, resource) || of_any.is_some_and(|of_any| resources.contains(&of_any)))
+        // Without names, a rule is about all objects.
+        && (names.is_empty() || name.is_none_or(|name| names.iter().any(|own| own == name)))
 }
 
 /// Why a subject has access.
@@ -133,8 +129,8 @@ pub struct BindingGrant<'a> {
 #[derive(Debug, Default)]
 pub struct Rbac {
     roles: usize,
-    cluster_bindings: Vec<Binding>,
-    bindings: BTreeMap<String, Vec<Binding>>,
+    /// By their namespaces, `None` for the whole cluster; sorted by name.
+    bindings: BTreeMap<Option<String>, Vec<Binding>>,
 }
 
 impl Rbac {
@@ -145,12 +141,12 @@ impl Rbac {
 
     /// How many role bindings and cluster role bindings there are.
     pub fn binding_count(&self) -> usize {
-        self.cluster_bindings.len() + self.bindings.values().map(Vec::len).sum::<usize>()
+        self.bindings.values().map(Vec::len).sum()
     }
 
     /// The namespaces that have bindings of their own, sorted.
     pub fn namespaces(&self) -> impl Iterator<Item = &str> {
-        self.bindings.keys().map(String::as_str)
+        self.bindings.keys().flatten().map(String::as_str)
     }
 
     /// Whether a service account may use a credential spec, or export it, and why: the first grant, those for the whole cluster before the
@@ -191,7 +187,7 @@ impl Rbac {
     }
 
     fn bindings_in(&self, namespace: &str) -> impl Iterator<Item = &Binding> + use<'_> {
-        self.cluster_bindings.iter().chain(self.bindings.get(namespace).into_iter().flatten())
+        [None, Some(namespace.to_owned())].into_iter().filter_map(|scope| self.bindings.get(&scope)).flatten()
     }
 }
 

@@ -5,8 +5,9 @@
 
 use std::{
     collections::BTreeSet,
+    fmt::Display,
     fs::{self, File},
-    io::{self, Read},
+    io::Read as _,
     path::{Path, PathBuf},
 };
 
@@ -80,27 +81,27 @@ impl Bounds {
 /// Reads every manifest of a folder and of the folders in it (`*.yaml`, `*.yml`, `*.json`, in the order of their names), or
 /// one file of any name. Foreign documents are problems in a file that was asked for, and beside Kubernetes objects.
 pub fn load(path: &Path, bounds: &Bounds) -> Manifests {
-    let in_folder = path.is_dir();
-    let mut walk = Walk { max_files: bounds.files, ..Walk::default() };
-    if let Err(TooMany) = walk.start(path) {
-        walk.files.clear();
-    }
-    let mut all = Manifests { problems: walk.problems, ..Manifests::default() };
+    let (files, problems) = files(path, bounds.files);
+    let mut all = Manifests { problems, ..Manifests::default() };
     let (mut texts, mut total) = (Vec::new(), 0);
-    for file in walk.files {
+    for file in files {
         let name = file.display().to_string();
-        match read(&file, bounds, &mut total) {
-            Ok(bytes) => match decode(bytes) {
-                Ok(text) => texts.push((name, text)),
-                Err(before) => all.problems.push(not_text(&name, &before)),
-            },
-            Err(FileFault::File(message)) => all.problems.push(about(&file, message)),
-            Err(FileFault::Total) => {
+        match read(&file, bounds, bounds.left().saturating_sub(total)) {
+            Ok(Some(bytes)) => {
+                total += bytes.len();
+                match decode(bytes) {
+                    Ok(text) => texts.push((name, text)),
+                    Err(before) => all.problems.push(not_text(&name, &before)),
+                }
+            }
+            Ok(None) => {
                 all.problems.push(about(path, bounds.exceeded()));
                 break;
             }
+            Err(message) => all.problems.push(about(&file, message)),
         }
     }
+    let in_folder = path.is_dir();
     let texts: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     for found in parse_all(&texts, bounds) {
         all.extend(if in_folder && found.documents.is_empty() { found } else { found.strict() });
@@ -108,32 +109,26 @@ pub fn load(path: &Path, bounds: &Bounds) -> Manifests {
     Manifests { bytes: total, ..all }
 }
 
-enum FileFault {
-    File(String),
-    Total,
-}
-
-fn read(path: &Path, bounds: &Bounds, total: &mut usize) -> Result<Vec<u8>, FileFault> {
-    let fault = |error: io::Error| FileFault::File(unreadable(&error));
+/// The bytes of a file; `None` where it has more than are `left`.
+fn read(path: &Path, bounds: &Bounds, left: usize) -> Result<Option<Vec<u8>>, String> {
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(fault)?;
+    let file = File::open(path).map_err(|error| unreadable(&error))?;
     // As many bytes as the file says that it holds: the kernel has files that say none, and block or never end when they are read.
-    let length = file.metadata().map_err(fault)?.len();
+    let length = file.metadata().map_err(|error| unreadable(&error))?.len();
     if length > bounds.file_bytes as u64 {
-        return Err(FileFault::File(format!("expected at most {} bytes", bounds.file_bytes)));
+        return Err(format!("expected at most {} bytes", bounds.file_bytes));
     }
     if length > bounds.total_bytes as u64 {
-        return Err(FileFault::File(bounds.exceeded()));
+        return Err(bounds.exceeded());
     }
-    if length > bounds.left().saturating_sub(*total) as u64 {
-        return Err(FileFault::Total);
+    if length > left as u64 {
+        return Ok(None);
     }
-    file.take(length).read_to_end(&mut bytes).map_err(fault)?;
-    *total += bytes.len();
-    Ok(bytes)
+    file.take(length).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    Ok(Some(bytes))
 }
 
-fn unreadable(error: &io::Error) -> String {
+fn unreadable(error: &impl Display) -> String {
     format!("cannot be read: {error}")
 }
 
@@ -141,82 +136,50 @@ fn about(path: &Path, message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(&rules::UNREADABLE, message).at(Location::file(&path.display().to_string()))
 }
 
-#[derive(Default)]
-struct Walk {
-    files: Vec<PathBuf>,
-    max_files: usize,
-    /// The real paths of files and folders that were reached.
-    reached: BTreeSet<PathBuf>,
-    problems: Diagnostics,
-}
-
-/// Whether there are more files than are read.
-struct TooMany;
-
-impl Walk {
-    /// Starts with what the user asked for: a folder, or a file of any name.
-    fn start(&mut self, path: &Path) -> Result<(), TooMany> {
-        let is_shown = |entry: &DirEntry| entry.depth() == 0 || !is_hidden(entry.path());
-        let mut entries = WalkDir::new(path).follow_links(true).sort_by_file_name().into_iter().filter_entry(is_shown);
-        while let Some(entry) = entries.next() {
-            match entry {
-                Ok(entry) if entry.file_type().is_dir() => {
-                    let deep = entry.depth() == MAX_DEPTH;
-                    if deep {
-                        let message = format!("expected at most {MAX_DEPTH} nested folders");
-                        self.problems.push(about(entry.path(), message));
-                    }
-                    if deep || !self.is_new(entry.path())? {
-                        entries.skip_current_dir();
-                    }
-                }
-                Ok(entry) => self.file(&entry)?,
-                // A link to a folder above: its files are reached anyway.
-                Err(error) if error.loop_ancestor().is_some() => {}
-                Err(error) if error.depth() > 0 && error.path().is_some_and(is_hidden) => {}
-                Err(error) => {
-                    let at = error.path().unwrap_or(path).to_owned();
-                    let cause = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-                    self.problems.push(about(&at, format!("cannot be read: {cause}")));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn file(&mut self, entry: &DirEntry) -> Result<(), TooMany> {
-        let (path, is_asked_for) = (entry.path(), entry.depth() == 0);
-        if !is_asked_for && !is_manifest(path) {
-            return Ok(());
-        }
-        // Opening a pipe would wait for a writer.
-        if !entry.file_type().is_file() {
-            let or = if is_asked_for { "a folder or " } else { "" };
-            self.problems.push(about(path, format!("expected {or}a regular file")));
-        } else if self.is_new(path)? {
-            self.files.push(path.to_owned());
-        }
-        Ok(())
-    }
-
-    /// Whether a file or folder is reached for the first time.
-    fn is_new(&mut self, path: &Path) -> Result<bool, TooMany> {
-        match fs::canonicalize(path) {
-            Ok(real) => {
-                let new = self.reached.insert(real);
-                if new && self.reached.len() > self.max_files {
-                    self.problems
-                        .push(about(path, format!("expected at most {} manifests and folders", self.max_files)));
-                    return Err(TooMany);
-                }
-                Ok(new)
-            }
+/// The manifests that the user asked for, by a folder or a file of any name, each once; none where they and their folders are more than `most`.
+fn files(asked_for: &Path, most: usize) -> (Vec<PathBuf>, Diagnostics) {
+    let (mut files, mut problems) = (Vec::new(), Diagnostics::default());
+    // The real paths of files and folders.
+    let mut reached = BTreeSet::new();
+    let is_shown = |entry: &DirEntry| entry.depth() == 0 || !is_hidden(entry.path());
+    let mut entries = WalkDir::new(asked_for).follow_links(true).sort_by_file_name().into_iter().filter_entry(is_shown);
+    while let Some(entry) = entries.next() {
+        let entry = match entry {
+            Ok(entry) => entry,
+            // A link to a folder above: its files are reached anyway.
+            Err(error) if error.loop_ancestor().is_some() => continue,
+            Err(error) if error.depth() > 0 && error.path().is_some_and(is_hidden) => continue,
             Err(error) => {
-                self.problems.push(about(path, unreadable(&error)));
-                Ok(false)
+                let cause = error.io_error().map_or_else(|| unreadable(&error), unreadable);
+                problems.push(about(error.path().unwrap_or(asked_for), cause));
+                continue;
             }
+        };
+        let (path, is_folder, is_first) = (entry.path(), entry.file_type().is_dir(), entry.depth() == 0);
+        if !is_folder && !is_first && !is_manifest(path) {
+            continue;
         }
+        let is_new = if is_folder && entry.depth() == MAX_DEPTH {
+            Err(format!("expected at most {MAX_DEPTH} nested folders"))
+        } else if !is_folder && !entry.file_type().is_file() {
+            // Opening a pipe would wait for a writer.
+            Err(format!("expected {}a regular file", if is_first { "a folder or " } else { "" }))
+        } else {
+            fs::canonicalize(path).map(|real| reached.insert(real)).map_err(|error| unreadable(&error))
+        };
+        match is_new {
+            Ok(true) if reached.len() > most => {
+                problems.push(about(path, format!("expected at most {most} manifests and folders")));
+                return (Vec::new(), problems);
+            }
+            Ok(true) if is_folder => {}
+            Ok(true) => files.push(path.to_owned()),
+            Ok(false) | Err(_) if is_folder => entries.skip_current_dir(),
+            Ok(false) | Err(_) => {}
+        }
+        problems.extend(is_new.err().map(|message| about(entry.path(), message)));
     }
+    (files, problems)
 }
 
 fn is_hidden(path: &Path) -> bool {

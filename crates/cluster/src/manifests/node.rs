@@ -14,16 +14,16 @@ use serde_saphyr::Spanned;
 pub(super) struct YamlNode {
     /// Counted from 1.
     pub line: u64,
-    contents: NodeContents,
+    pub contents: NodeContents,
 }
 
 /// A value without its own line.
 #[derive(Clone, Debug, Default)]
-struct NodeContents {
+pub(super) struct NodeContents {
     /// Without white space.
-    json: String,
+    pub json: String,
     /// The lines of the values in it, each before those of the values in that one.
-    lines: Vec<u32>,
+    pub lines: Vec<u32>,
 }
 
 impl YamlNode {
@@ -32,25 +32,12 @@ impl YamlNode {
         Self { line: 1, contents: NodeContents { json: value.to_string(), ..NodeContents::default() } }
     }
 
-    /// How much memory its value and its lines take, in bytes.
-    pub fn held(&self) -> usize {
-        self.contents.json.capacity() + self.contents.lines.capacity() * size_of::<u32>()
-    }
-
-    /// How many values are in it.
-    pub fn count(&self) -> usize {
-        self.contents.lines.len()
-    }
-
-    /// Gives back the memory that it took to read.
-    pub fn shrink(&mut self) {
-        self.contents.json.shrink_to_fit();
-        self.contents.lines.shrink_to_fit();
-    }
-
-    /// How long its JSON is, in bytes.
-    pub fn len(&self) -> usize {
-        self.contents.json.len()
+    /// Gives back the memory that only reading took, and says how many bytes the value and its lines keep.
+    pub fn shrink(&mut self) -> usize {
+        let NodeContents { json, lines } = &mut self.contents;
+        json.shrink_to_fit();
+        lines.shrink_to_fit();
+        json.capacity() + lines.capacity() * size_of::<u32>()
     }
 
     pub fn value(&self) -> Value {
@@ -61,11 +48,6 @@ impl YamlNode {
     /// Its fields, unparsed; `None` if it is not a mapping.
     pub fn fields(&self) -> Option<HashMap<String, &RawValue>> {
         serde_json::from_str(&self.contents.json).ok()
-    }
-
-    /// Its type, for messages.
-    pub fn describe(&self) -> &'static str {
-        describe(&self.contents.json)
     }
 
     /// The same in a file where its text is this many lines further down.
@@ -172,11 +154,6 @@ impl NodeContents {
         Self { json: value.into().to_string(), ..Self::default() }
     }
 
-    /// Begins a mapping or a list.
-    fn open(bracket: char) -> Self {
-        Self { json: bracket.into(), ..Self::default() }
-    }
-
     fn key(&mut self, key: &str) {
         self.comma();
         self.json.push_str(&Value::from(key).to_string());
@@ -195,11 +172,6 @@ impl NodeContents {
         if !self.json.ends_with(['[', '{', ':']) {
             self.json.push(',');
         }
-    }
-
-    fn close(mut self, bracket: char) -> Self {
-        self.json.push(bracket);
-        self
     }
 }
 
@@ -240,15 +212,16 @@ impl<'de> Visitor<'de> for ContentsVisitor {
     scalars!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str);
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<NodeContents, A::Error> {
-        let mut contents = NodeContents::open('[');
+        let mut contents = NodeContents { json: "[".to_owned(), ..NodeContents::default() };
         while let Some(YamlNode { line, contents: item }) = input.next_element()? {
             contents.add(line, item);
         }
-        Ok(contents.close(']'))
+        contents.json.push(']');
+        Ok(contents)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<NodeContents, A::Error> {
-        let mut contents = NodeContents::open('{');
+        let mut contents = NodeContents { json: "{".to_owned(), ..NodeContents::default() };
         let mut keys = 0;
         while let Some(Spanned { value: key, referenced, .. }) = input.next_key::<Spanned<String>>()? {
             keys += 1;
@@ -259,6 +232,7 @@ impl<'de> Visitor<'de> for ContentsVisitor {
             contents.key(&key);
             contents.add(referenced.line(), input.next_value()?);
         }
-        Ok(contents.close('}'))
+        contents.json.push('}');
+        Ok(contents)
     }
 }

@@ -44,10 +44,8 @@ const MAX_LISTS: usize = 4;
 ///
 /// Empty documents are skipped. A `List`, and any `…List` with `items`, gives its items. As with `kubectl`, an object must
 /// say its `apiVersion` and `kind`.
-#[expect(clippy::missing_panics_doc, reason = "it never panics")]
 pub fn parse(name: &str, text: &str, bounds: &Bounds) -> Manifests {
-    #[expect(clippy::expect_used, reason = "there is a result for each text")]
-    parse_all(&[(name, text)], bounds).pop().expect("one text")
+    parse_all(&[(name, text)], bounds).pop().unwrap_or_default()
 }
 
 /// The most threads that parse at once.
@@ -161,18 +159,17 @@ impl DocumentReader<'_> {
             Ok((nodes, duplicate)) => {
                 if let Some(SyntaxFault { line, message }) = duplicate {
                     let found = Diagnostic::new(&rules::DUPLICATE_KEY, format!("{message}: the last one counts"));
-                    self.found.problems.push(found.at(self.location(line)));
+                    self.found.problems.push(found.at(self.location(Some(line))));
                 }
                 for mut node in nodes {
-                    node.shrink();
-                    if self.hold(OBJECT + node.held()) {
+                    if self.hold(OBJECT + node.shrink()) {
                         self.object(node, None, 0);
                     } else {
                         self.problem(Some(node.line), self.bounds.no_room());
                     }
                 }
             }
-            Err(SyntaxFault { line, message }) => self.problem(line, message),
+            Err(SyntaxFault { line, message }) => self.problem(Some(line), message),
         }
         self.found
     }
@@ -196,15 +193,16 @@ impl DocumentReader<'_> {
     }
 
     /// Takes an object; `of` is the `apiVersion` and `kind` of the items of the list that holds it.
-    fn object(&mut self, node: YamlNode, of: Option<&(String, String)>, lists: usize) {
+    fn object(&mut self, mut node: YamlNode, of: Option<&(String, String)>, lists: usize) {
         const FOREIGN: &Rule = &rules::NOT_KUBERNETES;
         let line = Some(node.line);
         let Some(fields) = node.fields() else {
-            return self.problem(line, format!("{EXPECTED}, found {}", node.describe()));
+            return self.problem(line, format!("{EXPECTED}, found {}", describe(&node.contents.json)));
         };
-        if lists == 0 && is_foreign(&fields) {
+        // The values of a chart, what PowerShell printed.
+        if lists == 0 && !fields.contains_key("apiVersion") && !fields.contains_key("kind") {
             let message = "skipped: it has neither apiVersion nor kind, so it is not a Kubernetes object";
-            let fix = of_docker(&fields, &self.part.name).or_else(|| of_others(&fields));
+            let fix = foreign_fix(&fields, &self.part.name);
             let found = Diagnostic { fix, ..Diagnostic::new(FOREIGN, message) };
             return self.found.foreign.push(found.at(self.location(line)));
         }
@@ -214,13 +212,13 @@ impl DocumentReader<'_> {
         };
         let has_items = fields.contains_key("items");
         let Some(item_kind) = kind.strip_suffix("List").filter(|_| kind == "List" || has_items) else {
-            if node.len() > MAX_OBJECT {
+            if node.contents.json.len() > MAX_OBJECT {
                 return self.problem(
                     line,
                     format!("expected an object of at most {MAX_OBJECT} bytes, as the API server does"),
                 );
             }
-            if node.count() > MAX_VALUES {
+            if node.contents.lines.len() > MAX_VALUES {
                 return self.problem(line, format!("expected at most {MAX_VALUES} values in one object"));
             }
             let location = self.location(line);
@@ -232,7 +230,7 @@ impl DocumentReader<'_> {
         }
         let of = (!item_kind.is_empty()).then(|| (api_version, item_kind.to_owned()));
         // The text of the items is held twice while they are taken out of the list.
-        let is_room = self.hold(node.held());
+        let is_room = self.hold(node.shrink());
         let items = if is_room { node.into_items(&mut || self.hold(OBJECT)) } else { Err(ItemsFault::TooMany) };
         match items {
             Ok(items) => items.into_iter().for_each(|item| self.object(item, of.as_ref(), lists + 1)),
@@ -251,34 +249,25 @@ pub(super) const EXPECTED: &str = "expected a Kubernetes object with `apiVersion
 /// The fields of an object, unread.
 type RawFields<'n> = HashMap<String, &'n RawValue>;
 
-/// Whether a document is of another kind than manifests: the values of a chart, what PowerShell printed.
-fn is_foreign(fields: &RawFields<'_>) -> bool {
-    !fields.contains_key("apiVersion") && !fields.contains_key("kind")
-}
-
-/// The fix for a credential spec in Docker's format, which is the contents of a Kubernetes one.
-fn of_docker(fields: &RawFields<'_>, file: &str) -> Option<String> {
-    let of_docker = ["CmsPlugins", "DomainJoinConfig", "ActiveDirectoryConfig"];
-    let is_of_docker = of_docker.iter().any(|key| fields.get(*key).is_some_and(|value| value.get() != "null"));
-    is_of_docker.then(|| {
+/// The fix for a known document that is not a manifest.
+fn foreign_fix(fields: &RawFields<'_>, file: &str) -> Option<String> {
+    let has = |keys: &[&str]| keys.iter().all(|key| fields.contains_key(*key));
+    let is_of_docker = |key: &&str| fields.get(*key).is_some_and(|value| value.get() != "null");
+    let is_of_values = |value: &&RawValue| value.get().contains("\"gmsaCredentialSpecName\"");
+    let fix = if ["CmsPlugins", "DomainJoinConfig", "ActiveDirectoryConfig"].iter().any(is_of_docker) {
         // Standard input has no name that can be given again.
         let file = Some(file).filter(|file| !file.starts_with('<')).and_then(shell::posix);
         let file = file.unwrap_or_else(|| "FILE".to_owned());
-        format!("this is a credential spec for Docker: `kubectl gmsa credspec new --from-docker {file}` makes one for Kubernetes of it")
-    })
-}
-
-/// The fix for a known document that is not a manifest.
-fn of_others(fields: &RawFields<'_>) -> Option<String> {
-    let has = |keys: &[&str]| keys.iter().all(|key| fields.contains_key(*key));
-    let is_of_values = |value: &&RawValue| value.get().contains("\"gmsaCredentialSpecName\"");
-    let fix = if has(&["Name", "Namespace", "Containers"]) || has(&["Name", "Namespace", "Pod Template"]) {
+        return Some(format!(
+            "this is a credential spec for Docker: `kubectl gmsa credspec new --from-docker {file}` makes one for Kubernetes of it"
+        ));
+    } else if has(&["Name", "Namespace", "Containers"]) || has(&["Name", "Namespace", "Pod Template"]) {
         "this is for people: give what `kubectl get KIND NAME -n NAMESPACE -o yaml` prints"
     } else if has(&["planned_values"]) || has(&["terraform_version"]) {
         "this is a plan or a state of Terraform: pick its manifests, `jq '{apiVersion: \"v1\", kind: \"List\", items: [.. | objects | select(.type? == \"kubernetes_manifest\") | .values.manifest]}'`"
     } else if has(&["services"]) {
         "this is for Docker Compose: in Kubernetes a Pod names its credential spec in `securityContext.windowsOptions.gmsaCredentialSpecName`"
-    } else if fields.contains_key("gmsaCredentialSpecName") || fields.values().any(is_of_values) {
+    } else if has(&["gmsaCredentialSpecName"]) || fields.values().any(is_of_values) {
         "these are the values of a chart: check what it renders, `helm template CHART -f FILE | kubectl gmsa check -f -`"
     } else {
         return None;

@@ -54,7 +54,7 @@ type Parsed = (Vec<YamlNode>, Option<SyntaxFault>);
 
 #[derive(Debug)]
 pub(super) struct SyntaxFault {
-    pub line: Option<u64>,
+    pub line: u64,
     pub message: String,
 }
 
@@ -63,37 +63,37 @@ pub(super) struct SyntaxFault {
 /// # Errors
 /// The first fault.
 pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Parsed, SyntaxFault> {
-    let parse = |limits: &TextBounds, of_duplicates| {
-        let _alone = (limits.merges > 0).then(|| KEEPING.lock().unwrap_or_else(PoisonError::into_inner));
-        let parse = |text: &str| serde_saphyr::from_multiple_with_options(text, options(text, limits, of_duplicates));
-        parse(text).or_else(|error| json_in_ascii(text).map_or(Err(error), |text| parse(&text)))
-    };
     let fault = |error: &Error, limits: &TextBounds| {
         // A fault of the document as a whole has no line of its own.
-        let line = error.location().map(|location| location.line()).filter(|line| *line > 0).or(Some(1));
+        let line = error.location().map(|location| location.line()).filter(|line| *line > 0).unwrap_or(1);
         let message = describe(error, text, limits);
         let is_template = text.contains("{{") && text.contains("}}");
         let hint = if is_template { " (is this a template? It must be rendered first)" } else { "" };
-        let indent = line.and_then(|line| indent(text, line, above)).unwrap_or_default();
-        SyntaxFault { line: line.map(|line| line + above), message: message + hint + &indent }
+        let indent = indent(text, line, above).unwrap_or_default();
+        SyntaxFault { line: line + above, message: message + hint + &indent }
     };
     let kept = limits.of_kept();
-    let has_merges =
-        |error: &Error| matches!(behind_alias(error), Error::Budget { breach: BudgetBreach::MergeKeys { .. }, .. });
-    let limits = if may_have_long_keys(text) { &kept } else { limits };
-    let mut parsed = (parse(limits, DuplicateKeyPolicy::Error), limits);
-    if parsed.0.as_ref().is_err_and(has_merges) {
-        parsed = (parse(&kept, DuplicateKeyPolicy::Error), &kept);
-    }
-    let (nodes, duplicate): (Vec<YamlNode>, _) = match parsed {
-        (Ok(nodes), _) => (nodes, None),
-        (Err(error), limits) if matches!(behind_alias(&error), Error::DuplicateMappingKey { .. }) => {
-            let nodes = parse(&kept, DuplicateKeyPolicy::LastWins).map_err(|error| fault(&error, &kept))?;
-            (nodes, Some(fault(&error, limits)))
+    let mut limits = if may_have_long_keys(text) { &kept } else { limits };
+    let (mut duplicate, mut of_duplicates) = (None, DuplicateKeyPolicy::Error);
+    loop {
+        let parse = |text: &str| serde_saphyr::from_multiple_with_options(text, options(text, limits, of_duplicates));
+        let alone = (limits.merges > 0).then(|| KEEPING.lock().unwrap_or_else(PoisonError::into_inner));
+        let parsed = parse(text).or_else(|error| json_in_ascii(text).map_or(Err(error), |text| parse(&text)));
+        drop(alone);
+        let error = match parsed {
+            Ok(nodes) => return Ok((nodes.into_iter().map(|node: YamlNode| node.below(above)).collect(), duplicate)),
+            Err(error) => error,
+        };
+        match behind_alias(&error) {
+            Error::Budget { breach: BudgetBreach::MergeKeys { .. }, .. } if limits.merges == 0 => {}
+            Error::DuplicateMappingKey { .. } if duplicate.is_none() => {
+                duplicate = Some(fault(&error, limits));
+                of_duplicates = DuplicateKeyPolicy::LastWins;
+            }
+            _ => return Err(fault(&error, limits)),
         }
-        (Err(error), limits) => return Err(fault(&error, limits)),
-    };
-    Ok((nodes.into_iter().map(|node| node.below(above)).collect(), duplicate))
+        limits = &kept;
+    }
 }
 
 /// The fault of an indent near the line at which parsing fails, `above` lines below the top of its file.

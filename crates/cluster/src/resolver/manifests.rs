@@ -9,14 +9,16 @@ use std::{
 };
 
 use futures::future::{BoxFuture, FutureExt, ready};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{Freshness, Resolved, Resolver};
-use crate::manifests::{Document, Field};
+use crate::manifests::Document;
 use gmsa_core::{
     admission::{Source, SpecFact},
     credspec::{Contents, GROUP, KIND, SpecName, VERSION},
     diagnostic::{Diagnostic, Location},
+    quote::{MESSAGE, shorten},
 };
 
 /// The older version that the API server serves as well, with the same structure.
@@ -44,23 +46,25 @@ impl CredentialSpecs {
     }
 
     fn add(&mut self, document: &Document) -> Result<(), Diagnostic> {
-        let value = document.value();
-        let root = Field::root(document, &value);
+        const NAME: &str = "/metadata/name";
         let versions = [VERSION, OLD_VERSION].map(|version| format!("{GROUP}/{version}"));
         if !versions.contains(&document.api_version) {
-            return Err(root.get("apiVersion").problem(&format!("expected {}", versions.join(" or "))));
+            return Err(document.problem("/apiVersion", &format!("expected {}", versions.join(" or "))));
         }
-        let field = root.get("metadata").get("name");
-        let text = field.required_text()?;
-        let Some(name) = SpecName::parse(text) else {
-            return Err(field.problem(&format!("expected a lower-case DNS subdomain, found {text:?}")));
+        let value = document.value();
+        let written = value.pointer(NAME).unwrap_or(&Value::Null);
+        let Some(name) = written.as_str().and_then(SpecName::parse) else {
+            let found = written.to_string();
+            let found = shorten(&found, MESSAGE);
+            return Err(document.problem(NAME, &format!("expected a lower-case DNS subdomain, found {found}")));
         };
         match self.specs.entry(name) {
             Entry::Occupied(first) => {
-                Err(field.problem(&format!("{KIND} {text:?} is defined twice, first in {}", first.get().location)))
+                let problem = format!("{KIND} {written} is defined twice, first in {}", first.get().location);
+                Err(document.problem(NAME, &problem))
             }
             Entry::Vacant(free) => {
-                let credspec = value.get("credspec").and_then(serde_json::Value::as_object);
+                let credspec = value.get("credspec").and_then(Value::as_object);
                 let contents = |credspec| SpecFact::Contents(Arc::new(Contents::of(credspec)));
                 let fact = credspec.map_or(SpecFact::Unusable, contents);
                 free.insert(DefinedSpec { location: document.location.clone(), fact });

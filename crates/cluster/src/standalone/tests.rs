@@ -71,6 +71,6 @@ fn problems_of_both_kinds_are_reported_together() {
         error.to_string(),
         "cannot load the manifests: \
          a.yaml, document 1, line 3: metadata.name: expected a lower-case DNS subdomain, found \"A\"; \
-         a.yaml, document 2, line 5: metadata.name: expected a string that is not empty, found nothing"
+         a.yaml, document 2, line 5: metadata.name: expected a string that is not empty"
     );
 }

@@ -47,11 +47,11 @@ pub fn trust(authority: Option<&Path>) -> Result<Arc<ClientConfig>, Error> {
     let mut roots = RootCertStore::empty();
     if let Some(file) = authority {
         let name = file.display().to_string();
-        let unreadable = |error| Error::Authority(name.clone(), io::Error::other(error));
-        let bytes = std::fs::read(file).map_err(|error| Error::Authority(name.clone(), error))?;
+        let unreadable = |error| Error::Authority(name.clone(), error);
+        let bytes = std::fs::read(file).map_err(unreadable)?;
         for certificate in CertificateDer::pem_slice_iter(&bytes) {
-            let added = certificate.map(|certificate| roots.add(certificate)).map_err(unreadable)?;
-            added.map_err(|error| Error::Authority(name.clone(), io::Error::other(error)))?;
+            let certificate = certificate.map_err(io::Error::other).map_err(unreadable)?;
+            roots.add(certificate).map_err(io::Error::other).map_err(unreadable)?;
         }
         // Windows exports a certificate as DER.
         if roots.is_empty() && roots.add(CertificateDer::from(bytes)).is_err() {

@@ -12,56 +12,51 @@ use crate::{client, kdc, tickets};
 #[tokio::test]
 async fn a_lie_is_found() {
     let kdc = kdc().await;
-    for (lie, expected) in [
-        (Lie::Nonce, "the answer of the KDC has another nonce than the request"),
-        (Lie::Realm, "the answer of the KDC has another realm than the request"),
-        (Lie::TicketRealm, "the answer of the KDC has another realm than the request"),
-        (Lie::InnerRealm, "the answer of the KDC has another realm than the request"),
-        (Lie::Client, "the answer of the KDC has another client than the request"),
-        (Lie::Service, "the answer of the KDC has another service than the request"),
-        (Lie::InnerService, "the answer of the KDC has another service than the request"),
-        (Lie::SessionType, "the answer of the KDC cannot be read: encrypted part"),
-        (Lie::EncryptionType, "the answer of the KDC has another encryption type than the request"),
-        (
-            Lie::OtherKey,
-            "the answer of the KDC does not decrypt with the key: it was encrypted with another key, or changed on its way",
-        ),
-        (
-            Lie::OtherUsage,
-            "the answer of the KDC does not decrypt with the key: it was encrypted with another key, or changed on its way",
-        ),
+    for (lie, what) in [
+        (Lie::Nonce, "nonce"),
+        (Lie::Realm, "realm"),
+        (Lie::TicketRealm, "realm"),
+        (Lie::InnerRealm, "realm"),
+        (Lie::Client, "client"),
+        (Lie::Service, "service"),
+        (Lie::InnerService, "service"),
+        (Lie::EncryptionType, "encryption type"),
     ] {
         kdc.conduct(Conduct::Lie(lie));
+        let expected = format!("the answer of the KDC has another {what} than the request");
         assert_eq!(tickets(&kdc).await.unwrap_err().to_string(), expected, "{lie:?}");
     }
+    for lie in [Lie::OtherKey, Lie::OtherUsage] {
+        kdc.conduct(Conduct::Lie(lie));
+        let expected = "the answer of the KDC does not decrypt with the key: it was encrypted with another key, or changed on its way";
+        assert_eq!(tickets(&kdc).await.unwrap_err().to_string(), expected, "{lie:?}");
+    }
+    kdc.conduct(Conduct::Lie(Lie::SessionType));
+    let expected = "the answer of the KDC cannot be read: encrypted part";
+    assert_eq!(tickets(&kdc).await.unwrap_err().to_string(), expected);
 }
 
 #[tokio::test]
 async fn work_and_memory_are_bounded() {
     let kdc = kdc().await;
     let address = kdc.address;
-    let length = |length: u32| length.to_be_bytes().to_vec();
+    let length = |length: u32| Conduct::Raw(length.to_be_bytes().to_vec());
+    let large = |bytes: u32| format!("the KDC {address} answers with {bytes} bytes: the limit is 64 KiB");
+    let late = format!("the KDC {address} did not answer within 1000 ms");
+    let unreadable = |what: &str| format!("the answer of the KDC cannot be read: {what}");
+    let work = |asked: u64| format!("the KDC asks for {asked} iterations of the password: the limit is 65,536");
     for (conduct, expected) in [
-        (
-            Conduct::Raw(length(1 << 31)),
-            format!("the KDC {address} answers with {} bytes: the limit is 64 KiB", 1u32 << 31),
-        ),
-        (Conduct::Raw(length(65_537)), format!("the KDC {address} answers with 65537 bytes: the limit is 64 KiB")),
-        (Conduct::Raw(length(65_536)), format!("the KDC {address} did not answer within 1000 ms")),
-        (Conduct::Silent, format!("the KDC {address} did not answer within 1000 ms")),
+        (length(1 << 31), large(1 << 31)),
+        (length(65_537), large(65_537)),
+        (length(65_536), late.clone()),
+        (Conduct::Silent, late),
         (Conduct::Close, format!("the KDC {address} ended the connection without an answer")),
-        (Conduct::Answer(Vec::new()), "the answer of the KDC cannot be read: reply".to_owned()),
-        (Conduct::Answer(vec![0xFF; 65_536]), "the answer of the KDC cannot be read: reply".to_owned()),
-        (Conduct::Answer(vec![0x7E, 0x84, 0x80, 0, 0, 0]), "the answer of the KDC cannot be read: reply".to_owned()),
-        (Conduct::Answer(vec![0x7E, 2, 0x30, 0]), "the answer of the KDC cannot be read: KRB-ERROR".to_owned()),
-        (
-            Conduct::Iterations(1 << 31),
-            "the KDC asks for 2147483648 iterations of the password: the limit is 65,536".to_owned(),
-        ),
-        (
-            Conduct::Iterations(0),
-            "the KDC asks for 4294967296 iterations of the password: the limit is 65,536".to_owned(),
-        ),
+        (Conduct::Answer(Vec::new()), unreadable("reply")),
+        (Conduct::Answer(vec![0xFF; 65_536]), unreadable("reply")),
+        (Conduct::Answer(vec![0x7E, 0x84, 0x80, 0, 0, 0]), unreadable("reply")),
+        (Conduct::Answer(vec![0x7E, 2, 0x30, 0]), unreadable("KRB-ERROR")),
+        (Conduct::Iterations(1 << 31), work(1 << 31)),
+        (Conduct::Iterations(0), work(1 << 32)),
         (Conduct::Rc4, "the KDC offers no AES key for the account".to_owned()),
     ] {
         kdc.conduct(conduct.clone());

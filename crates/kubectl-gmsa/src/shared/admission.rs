@@ -2,16 +2,16 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use gmsa_cluster::manifests::wrong_type;
 use gmsa_core::{
     admission::{
         Review, Webhook,
         pod::{Pod, Slot},
     },
     diagnostic::Diagnostic,
-    pointer::escape,
 };
 use serde_json::{Value, json};
-use serde_path_to_error::{Deserializer, Segment, Track};
+use serde_path_to_error::{Deserializer, Track};
 
 use super::{rules, webhook::Configured};
 
@@ -106,18 +106,7 @@ impl<'p> Part<'p> {
 fn review_of(namespace: &str, pod: &Value) -> Result<Arc<Review>, WrongType> {
     let mut track = Track::new();
     Review::of_pod(namespace, Deserializer::new(pod, &mut track)).map(Arc::new).map_err(|error| {
-        let text = error.to_string();
-        // serde's message quotes the value, which may be a password.
-        let expected = text.rfind("expected ").and_then(|at| text.get(at..)).unwrap_or("expected another type");
-        let expected = expected.replace("a sequence", "a list");
-        let mut pointer = String::new();
-        for segment in &track.path() {
-            match segment {
-                Segment::Map { key } => pointer.extend(["/", &escape(key)]),
-                Segment::Seq { index } => pointer.extend(["/", &index.to_string()]),
-                Segment::Enum { .. } | Segment::Unknown => {}
-            }
-        }
+        let (pointer, expected) = wrong_type(&error, &track.path());
         WrongType { pointer, expected }
     })
 }

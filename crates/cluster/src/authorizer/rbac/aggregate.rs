@@ -11,11 +11,14 @@ use std::{
 };
 
 use gmsa_core::diagnostic::Diagnostic;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelectorRequirement;
-use kube::core::{Expression, Selector, SelectorExt as _};
+use k8s_openapi::{
+    api::rbac::v1::{AggregationRule, PolicyRule},
+    apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement},
+};
+use kube::core::{Selector, SelectorExt as _};
 
-use super::PolicyRule;
-use crate::manifests::Field;
+use super::RoleRules;
+use crate::manifests::Document;
 
 /// The most aggregated roles, since the work grows with their square.
 pub(super) const MAX_AGGREGATED: usize = 128;
@@ -30,7 +33,7 @@ pub(super) struct ClusterRole {
 }
 
 /// The rules of every `ClusterRole`, by name.
-pub(super) fn rules(roles: &BTreeMap<String, ClusterRole>) -> BTreeMap<String, Arc<[Arc<PolicyRule>]>> {
+pub(super) fn rules(roles: &BTreeMap<String, ClusterRole>) -> BTreeMap<String, RoleRules> {
     let selected: BTreeMap<&str, Vec<&str>> =
         roles.iter().map(|(name, role)| (&**name, selected(role, roles))).collect();
     let reached: BTreeMap<&str, BTreeSet<&str>> =
@@ -66,34 +69,41 @@ fn reached<'a>(name: &'a str, selected: &BTreeMap<&'a str, Vec<&'a str>>) -> BTr
     reached
 }
 
-/// Reads a `metav1.LabelSelector`.
+/// The selectors of an aggregated role.
 ///
 /// # Errors
-/// The reason for which the API server would refuse it.
-pub(super) fn read_selector(field: &Field<'_>) -> Result<Selector, Diagnostic> {
-    field.expect_only(&["matchExpressions", "matchLabels"])?;
-    let mut selector = Selector::default();
-    for (key, value) in field.get("matchLabels").entries()? {
-        selector.extend(Expression::Equal(key.to_owned(), value.text()?.to_owned()));
+/// The reason for which the API server would refuse them.
+pub(super) fn selectors(document: &Document, rule: AggregationRule) -> Result<Vec<Selector>, Diagnostic> {
+    const AT: &str = "/aggregationRule/clusterRoleSelectors";
+    let written = rule.cluster_role_selectors.unwrap_or_default();
+    if written.is_empty() {
+        return Err(document.problem(AT, "expected at least one selector"));
     }
-    for expression in field.get("matchExpressions").items()? {
-        selector.extend(read_expression(&expression)?);
-    }
-    Ok(selector)
+    let selector = |(index, written): (usize, LabelSelector)| {
+        for (number, requirement) in written.match_expressions.iter().flatten().enumerate() {
+            let at = format!("{AT}/{index}/matchExpressions/{number}");
+            expect_requirement(requirement)
+                .map_err(|(field, message)| document.problem(&format!("{at}/{field}"), &message))?;
+        }
+        Selector::try_from(written).map_err(|error| document.problem(&format!("{AT}/{index}"), &error.to_string()))
+    };
+    written.into_iter().enumerate().map(selector).collect()
 }
 
-fn read_expression(field: &Field<'_>) -> Result<Expression, Diagnostic> {
-    field.expect_only(&["key", "operator", "values"])?;
-    let (operator, values) = (field.get("operator"), field.get("values"));
-    let (name, listed) = (operator.required_text()?, values.texts()?);
-    let (key, values_of) = (field.get("key").required_text()?.to_owned(), Some(listed.clone()));
-    let requirement = LabelSelectorRequirement { key, operator: name.to_owned(), values: values_of };
-    let unknown = |_| operator.problem(&format!("expected In, NotIn, Exists or DoesNotExist, found {name:?}"));
-    let expression = Expression::try_from(requirement).map_err(unknown)?;
-    let takes_values = matches!(expression, Expression::In(..) | Expression::NotIn(..));
-    if takes_values == listed.is_empty() {
-        let expected = if takes_values { "expected at least one value" } else { "expected no values" };
-        return Err(values.problem(&format!("{expected} with this operator")));
+/// Refuses a requirement with the name of its field and the reason.
+fn expect_requirement(requirement: &LabelSelectorRequirement) -> Result<(), (&'static str, String)> {
+    let LabelSelectorRequirement { key, operator, values } = requirement;
+    let takes_values = match operator.as_str() {
+        "In" | "NotIn" => true,
+        "Exists" | "DoesNotExist" => false,
+        other => return Err(("operator", format!("expected In, NotIn, Exists or DoesNotExist, found {other:?}"))),
+    };
+    if key.is_empty() {
+        return Err(("key", "expected a string that is not empty".to_owned()));
     }
-    Ok(expression)
+    if takes_values == values.as_ref().is_none_or(Vec::is_empty) {
+        let expected = if takes_values { "expected at least one value" } else { "expected no values" };
+        return Err(("values", format!("{expected} with this operator")));
+    }
+    Ok(())
 }

@@ -3,17 +3,25 @@
 //! Invariants: an object that could not exist in a cluster is an error and grants nothing. That includes unknown
 //! fields, because a mistyped `resourceNames` would open every credential spec.
 
-use std::{collections::BTreeMap, sync::Arc};
-
-use super::{
-    Binding, Holder, PolicyRule, Rbac, RoleKind,
-    aggregate::{self, ClusterRole},
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    sync::Arc,
 };
-use crate::manifests::{Document, Field};
+
 use gmsa_core::{
     credspec::is_dns_subdomain,
     diagnostic::{Diagnostic, Location},
 };
+use k8s_openapi::{
+    api::rbac::v1::{self, PolicyRule, RoleRef, Subject},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+
+use super::{
+    Binding, Holder, Rbac, RoleKind, RoleRules,
+    aggregate::{self, ClusterRole},
+};
+use crate::manifests::Document;
 
 pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
 const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
@@ -36,7 +44,7 @@ impl Rbac {
 #[derive(Default)]
 struct RbacObjects {
     seen: BTreeMap<(String, Option<String>, String), Location>,
-    roles: BTreeMap<(String, String), Vec<Arc<PolicyRule>>>,
+    roles: BTreeMap<(Option<String>, String), RoleRules>,
     cluster_roles: BTreeMap<String, ClusterRole>,
     aggregated: usize,
     bindings: Vec<Binding>,
@@ -44,202 +52,196 @@ struct RbacObjects {
 
 impl RbacObjects {
     fn add(&mut self, document: &Document) -> Result<(), Diagnostic> {
-        let value = document.value();
-        let root = Field::root(document, &value);
-        let namespaced = match document.kind.as_str() {
-            "Role" | "RoleBinding" => true,
-            "ClusterRole" | "ClusterRoleBinding" => false,
-            _ => return Ok(()),
-        };
-        if document.api_version != API_VERSION {
-            return Err(root.get("apiVersion").problem(&format!("expected {API_VERSION}")));
+        let kind = document.kind.as_str();
+        if !["Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"].contains(&kind) {
+            return Ok(());
         }
-        let metadata = root.get("metadata");
-        let name = object_name(&metadata.get("name"))?;
-        let namespace = match metadata.get("namespace").text()? {
-            _ if !namespaced => None,
-            "" => Some(DEFAULT_NAMESPACE.to_owned()),
-            given => Some(given.to_owned()),
-        };
-        self.expect_new(document, namespace.as_deref(), &metadata.get("name"), &name)?;
-        match (document.kind.as_str(), namespace) {
-            ("Role", Some(namespace)) => {
-                root.expect_only(&["apiVersion", "kind", "metadata", "rules"])?;
-                self.roles.insert((namespace, name), rules(&root.get("rules"), true)?);
+        if document.api_version != API_VERSION {
+            return Err(document.problem("/apiVersion", &format!("expected {API_VERSION}")));
+        }
+        match kind {
+            "Role" => {
+                let v1::Role { metadata, rules } = document.read()?;
+                let key = self.key(document, metadata)?;
+                self.roles.insert(key, checked(document, rules, true)?.into());
             }
-            ("ClusterRole", _) => {
-                let role = cluster_role(&root)?;
-                self.aggregated += usize::from(role.selectors.is_some());
+            "ClusterRole" => {
+                let v1::ClusterRole { aggregation_rule, mut metadata, rules } = document.read()?;
+                let labels = metadata.labels.take().unwrap_or_default();
+                let (_, name) = self.key(document, metadata)?;
+                let selectors = aggregation_rule.map(|rule| aggregate::selectors(document, rule)).transpose()?;
+                let rules = checked(document, rules, false)?;
+                self.aggregated += usize::from(selectors.is_some());
                 if self.aggregated > aggregate::MAX_AGGREGATED {
                     let expected = format!("expected at most {} aggregated roles", aggregate::MAX_AGGREGATED);
-                    return Err(root.get("aggregationRule").problem(&expected));
+                    return Err(document.problem("/aggregationRule", &expected));
                 }
-                self.cluster_roles.insert(name, role);
+                self.cluster_roles.insert(name, ClusterRole { labels, rules, selectors });
             }
-            (_, namespace) => self.bindings.push(binding(&root, namespace, name)?),
+            "RoleBinding" => {
+                let v1::RoleBinding { metadata, role_ref, subjects } = document.read()?;
+                let key = self.key(document, metadata)?;
+                self.bindings.push(binding(document, key, role_ref, subjects)?);
+            }
+            _ => {
+                let v1::ClusterRoleBinding { metadata, role_ref, subjects } = document.read()?;
+                let key = self.key(document, metadata)?;
+                self.bindings.push(binding(document, key, role_ref, subjects)?);
+            }
         }
         Ok(())
     }
 
-    fn expect_new(
-        &mut self,
-        document: &Document,
-        namespace: Option<&str>,
-        field: &Field<'_>,
-        name: &str,
-    ) -> Result<(), Diagnostic> {
-        let key = (document.kind.clone(), namespace.map(str::to_owned), name.to_owned());
-        if let Some(first) = self.seen.get(&key) {
-            let place = namespace.map(|namespace| format!(" in namespace {namespace:?}")).unwrap_or_default();
-            let kind = &document.kind;
-            return Err(field.problem(&format!("{kind} {name:?}{place} is defined twice, first in {first}")));
+    /// The namespace of an object, if its kind has one, and its name, which no other object of the kind may have there.
+    fn key(&mut self, document: &Document, metadata: ObjectMeta) -> Result<(Option<String>, String), Diagnostic> {
+        const NAME: &str = "/metadata/name";
+        let (kind, name) = (&document.kind, metadata.name.unwrap_or_default());
+        expect_name(document, NAME, &name)?;
+        let written = metadata.namespace.filter(|namespace| !namespace.is_empty());
+        let namespace = (!kind.starts_with("Cluster")).then(|| written.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned()));
+        match self.seen.entry((kind.clone(), namespace.clone(), name.clone())) {
+            Entry::Vacant(free) => {
+                free.insert(document.location.clone());
+                Ok((namespace, name))
+            }
+            Entry::Occupied(first) => {
+                let place = namespace.map(|namespace| format!(" in namespace {namespace:?}")).unwrap_or_default();
+                let problem = format!("{kind} {name:?}{place} is defined twice, first in {}", first.get());
+                Err(document.problem(NAME, &problem))
+            }
         }
-        self.seen.insert(key, document.location.clone());
-        Ok(())
     }
 
     /// Gives every binding the rules of its role.
     fn link(mut self) -> Rbac {
-        let written = self.roles.len() + self.cluster_roles.len();
+        let mut rbac = Rbac { roles: self.roles.len() + self.cluster_roles.len(), ..Rbac::default() };
         self.cluster_roles.entry("cluster-admin".to_owned()).or_insert_with(cluster_admin);
         let cluster_roles = aggregate::rules(&self.cluster_roles);
-        let roles: BTreeMap<_, _> =
-            self.roles.into_iter().map(|(key, rules)| (key, Arc::<[Arc<PolicyRule>]>::from(rules))).collect();
-        let mut rbac = Rbac { roles: written, ..Rbac::default() };
+        self.bindings.sort_by(|one, other| one.name.cmp(&other.name));
         for mut binding in self.bindings {
-            binding.rules = match (&binding.namespace, binding.role_kind) {
-                (Some(namespace), RoleKind::Role) => roles.get(&(namespace.clone(), binding.role.clone())).cloned(),
-                _ => cluster_roles.get(&binding.role).cloned(),
+            binding.rules = match binding.role_kind {
+                RoleKind::Role => self.roles.get(&(binding.namespace.clone(), binding.role.clone())).cloned(),
+                RoleKind::ClusterRole => cluster_roles.get(&binding.role).cloned(),
             };
-            match binding.namespace.clone() {
-                Some(namespace) => rbac.bindings.entry(namespace).or_default().push(binding),
-                None => rbac.cluster_bindings.push(binding),
-            }
+            rbac.bindings.entry(binding.namespace.clone()).or_default().push(binding);
         }
-        rbac.cluster_bindings.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        rbac.bindings.values_mut().for_each(|bindings| bindings.sort_unstable_by(|a, b| a.name.cmp(&b.name)));
         rbac
     }
 }
 
-/// The name of a role or binding: anything that can be one segment of a URL's path.
-fn object_name(field: &Field<'_>) -> Result<String, Diagnostic> {
-    let name = field.required_text()?;
+/// The name of a role or binding can be anything that can be one segment of a URL's path.
+fn expect_name(document: &Document, at: &str, name: &str) -> Result<(), Diagnostic> {
+    expect_text(document, at, name)?;
     if name == "." || name == ".." || name.contains(['/', '%']) {
-        return Err(field.problem(&format!("expected a name without `/` and `%`, found {name:?}")));
+        return Err(document.problem(at, &format!("expected a name without `/` and `%`, found {name:?}")));
     }
-    Ok(name.to_owned())
+    Ok(())
+}
+
+fn expect_text(document: &Document, at: &str, text: &str) -> Result<(), Diagnostic> {
+    if text.is_empty() { Err(document.problem(at, "expected a string that is not empty")) } else { Ok(()) }
+}
+
+fn expect_group(document: &Document, at: &str, found: &str, allowed: &[&str]) -> Result<(), Diagnostic> {
+    if allowed.contains(&found) {
+        return Ok(());
+    }
+    let expected: Vec<_> = allowed.iter().map(|group| format!("{group:?}")).collect();
+    Err(document.problem(at, &format!("expected {}, found {found:?}", expected.join(" or "))))
 }
 
 /// The role with all permissions, with the label that the API server gives to its own roles.
 fn cluster_admin() -> ClusterRole {
     let all = || vec!["*".to_owned()];
+    let rule = PolicyRule { verbs: all(), api_groups: Some(all()), resources: Some(all()), ..PolicyRule::default() };
     ClusterRole {
         labels: BTreeMap::from([("kubernetes.io/bootstrapping".to_owned(), "rbac-defaults".to_owned())]),
-        rules: vec![Arc::new(PolicyRule { verbs: all(), groups: all(), resources: all(), names: Vec::new() })],
+        rules: vec![Arc::new(rule)],
         selectors: None,
     }
 }
 
-fn cluster_role(root: &Field<'_>) -> Result<ClusterRole, Diagnostic> {
-    root.expect_only(&["aggregationRule", "apiVersion", "kind", "metadata", "rules"])?;
-    let label = |(key, value): (&str, Field<'_>)| Ok((key.to_owned(), value.text()?.to_owned()));
-    let labels = root.get("metadata").get("labels").entries()?.into_iter().map(label).collect::<Result<_, _>>()?;
-    let aggregation = root.get("aggregationRule");
-    let selectors = if aggregation.value().is_null() {
-        None
-    } else {
-        aggregation.expect_only(&["clusterRoleSelectors"])?;
-        let field = aggregation.get("clusterRoleSelectors");
-        let selectors = field.items()?.iter().map(aggregate::read_selector).collect::<Result<Vec<_>, _>>()?;
-        if selectors.is_empty() {
-            return Err(field.problem("expected at least one selector"));
-        }
-        Some(selectors)
-    };
-    Ok(ClusterRole { labels, rules: rules(&root.get("rules"), false)?, selectors })
-}
-
-fn rules(field: &Field<'_>, namespaced: bool) -> Result<Vec<Arc<PolicyRule>>, Diagnostic> {
-    let mut rules = Vec::new();
-    for item in field.items()? {
-        item.expect_only(&["apiGroups", "nonResourceURLs", "resourceNames", "resources", "verbs"])?;
-        let texts = |name| item.get(name).texts();
-        let rule = PolicyRule {
-            verbs: texts("verbs")?,
-            groups: texts("apiGroups")?,
-            resources: texts("resources")?,
-            names: texts("resourceNames")?,
+/// The rules of a role.
+fn checked(
+    document: &Document,
+    rules: Option<Vec<PolicyRule>>,
+    namespaced: bool,
+) -> Result<Vec<Arc<PolicyRule>>, Diagnostic> {
+    const ENTRY: &str = "expected at least one entry";
+    let check = |(index, rule): (usize, PolicyRule)| {
+        let is_empty = |list: &Option<Vec<String>>| list.as_ref().is_none_or(Vec::is_empty);
+        let [groups, resources, names, urls] =
+            [&rule.api_groups, &rule.resources, &rule.resource_names, &rule.non_resource_urls].map(is_empty);
+        let (of_urls, of_objects) = (!urls, !(groups && resources && names));
+        let fault = match () {
+            () if rule.verbs.is_empty() => Some(("verbs", ENTRY)),
+            () if of_urls && namespaced => {
+                Some(("nonResourceURLs", "expected none in a Role: it is about objects in a namespace"))
+            }
+            () if of_urls && of_objects => {
+                let expected = "expected either these or apiGroups and resources in one rule, found both";
+                Some(("nonResourceURLs", expected))
+            }
+            () if !of_urls && groups => Some(("apiGroups", ENTRY)),
+            () if !of_urls && resources => Some(("resources", ENTRY)),
+            () => None,
         };
-        let at_least_one = |name: &str| item.get(name).problem("expected at least one entry");
-        if rule.verbs.is_empty() {
-            return Err(at_least_one("verbs"));
+        match fault {
+            Some((field, message)) => Err(document.problem(&format!("/rules/{index}/{field}"), message)),
+            None => Ok(Arc::new(rule)),
         }
-        if !texts("nonResourceURLs")?.is_empty() {
-            let urls = item.get("nonResourceURLs");
-            if namespaced {
-                return Err(urls.problem("expected none in a Role: it is about objects in a namespace"));
-            }
-            if !(rule.groups.is_empty() && rule.resources.is_empty() && rule.names.is_empty()) {
-                return Err(urls.problem("expected either these or apiGroups and resources in one rule, found both"));
-            }
-        } else if rule.groups.is_empty() {
-            return Err(at_least_one("apiGroups"));
-        } else if rule.resources.is_empty() {
-            return Err(at_least_one("resources"));
-        }
-        rules.push(Arc::new(rule));
-    }
-    Ok(rules)
+    };
+    rules.unwrap_or_default().into_iter().enumerate().map(check).collect()
 }
 
-fn binding(root: &Field<'_>, namespace: Option<String>, name: String) -> Result<Binding, Diagnostic> {
-    root.expect_only(&["apiVersion", "kind", "metadata", "roleRef", "subjects"])?;
-    let reference = root.get("roleRef");
-    reference.expect_only(&["apiGroup", "kind", "name"])?;
-    expect_group(&reference.get("apiGroup"), &["", GROUP])?;
-    let kind = reference.get("kind");
-    let role_kind = match (kind.required_text()?, &namespace) {
-        ("ClusterRole", _) => RoleKind::ClusterRole,
-        ("Role", Some(_)) => RoleKind::Role,
-        (other, Some(_)) => return Err(kind.problem(&format!("expected Role or ClusterRole, found {other:?}"))),
-        (other, None) => return Err(kind.problem(&format!("expected ClusterRole, found {other:?}"))),
+fn binding(
+    document: &Document,
+    (namespace, name): (Option<String>, String),
+    RoleRef { api_group, kind, name: role }: RoleRef,
+    subjects: Option<Vec<Subject>>,
+) -> Result<Binding, Diagnostic> {
+    expect_group(document, "/roleRef/apiGroup", &api_group, &["", GROUP])?;
+    let role_kind = match kind.as_str() {
+        "ClusterRole" => RoleKind::ClusterRole,
+        "Role" if namespace.is_some() => RoleKind::Role,
+        other => {
+            let expected = if namespace.is_some() { "Role or ClusterRole" } else { "ClusterRole" };
+            return Err(document.problem("/roleRef/kind", &format!("expected {expected}, found {other:?}")));
+        }
     };
-    let role = object_name(&reference.get("name"))?;
-    let holder = |subject: &Field<'_>| holder(subject, namespace.as_deref());
-    let holders = root.get("subjects").items()?.iter().map(holder).collect::<Result<_, _>>()?;
+    expect_name(document, "/roleRef/name", &role)?;
+    let subjects = subjects.unwrap_or_default().into_iter().enumerate();
+    let holders = subjects.map(|(index, subject)| {
+        let at = format!("/subjects/{index}");
+        holder(document, &at, subject, namespace.as_deref())
+    });
+    let holders = holders.collect::<Result<_, _>>()?;
     Ok(Binding { namespace, name, role_kind, role, holders, rules: None })
 }
 
 /// Reads a subject; a service account without a namespace is in the binding's.
-fn holder(subject: &Field<'_>, namespace: Option<&str>) -> Result<Holder, Diagnostic> {
-    subject.expect_only(&["apiGroup", "kind", "name", "namespace"])?;
-    let (kind, group, name) = (subject.get("kind"), subject.get("apiGroup"), subject.get("name"));
-    let text = name.required_text()?.to_owned();
-    match kind.required_text()? {
-        "User" => expect_group(&group, &["", GROUP]).map(|()| Holder::User(text)),
-        "Group" => expect_group(&group, &["", GROUP]).map(|()| Holder::Group(text)),
+fn holder(document: &Document, at: &str, subject: Subject, of_binding: Option<&str>) -> Result<Holder, Diagnostic> {
+    let Subject { api_group, kind, name, namespace } = subject;
+    let group = api_group.unwrap_or_default();
+    let expect_group = |allowed: &[&str]| expect_group(document, &format!("{at}/apiGroup"), &group, allowed);
+    expect_text(document, &format!("{at}/name"), &name)?;
+    match kind.as_str() {
+        "User" => expect_group(&["", GROUP]).map(|()| Holder::User(name)),
+        "Group" => expect_group(&["", GROUP]).map(|()| Holder::Group(name)),
         "ServiceAccount" => {
-            expect_group(&group, &[""])?;
-            if !is_dns_subdomain(&text) {
-                return Err(name.problem(&format!("expected a lower-case DNS subdomain, found {text:?}")));
+            expect_group(&[""])?;
+            if !is_dns_subdomain(&name) {
+                let problem = format!("expected a lower-case DNS subdomain, found {name:?}");
+                return Err(document.problem(&format!("{at}/name"), &problem));
             }
-            let given = subject.get("namespace");
-            let namespace = match (given.text()?, namespace) {
-                ("", Some(namespace)) => namespace,
-                _ => given.required_text()?,
-            };
-            Ok(Holder::ServiceAccount { namespace: namespace.to_owned(), name: text })
+            let written = namespace.filter(|namespace| !namespace.is_empty());
+            let namespace = written.or_else(|| of_binding.map(str::to_owned)).unwrap_or_default();
+            expect_text(document, &format!("{at}/namespace"), &namespace)?;
+            Ok(Holder::ServiceAccount { namespace, name })
         }
-        other => Err(kind.problem(&format!("expected ServiceAccount, User or Group, found {other:?}"))),
+        other => {
+            let problem = format!("expected ServiceAccount, User or Group, found {other:?}");
+            Err(document.problem(&format!("{at}/kind"), &problem))
+        }
     }
-}
-
-fn expect_group(field: &Field<'_>, allowed: &[&str]) -> Result<(), Diagnostic> {
-    let found = field.text()?;
-    if allowed.contains(&found) {
-        return Ok(());
-    }
-    let expected: Vec<_> = allowed.iter().map(|group| format!("{group:?}")).collect();
-    Err(field.problem(&format!("expected {}, found {found:?}", expected.join(" or "))))
 }

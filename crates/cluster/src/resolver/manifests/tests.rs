@@ -110,8 +110,8 @@ metadata: {name: twice}
         "cannot load the manifests: \
          a.yaml, document 1, line 2: apiVersion: expected windows.k8s.io/v1 or windows.k8s.io/v1alpha1; \
          a.yaml, document 2, line 9: metadata.name: expected a lower-case DNS subdomain, found \"gmsa-WebApp1\"; \
-         a.yaml, document 3, line 13: metadata.name: expected a string that is not empty, found nothing; \
-         a.yaml, document 4, line 17: metadata.name: expected a string that is not empty, found a number; \
+         a.yaml, document 3, line 13: metadata.name: expected a lower-case DNS subdomain, found null; \
+         a.yaml, document 4, line 17: metadata.name: expected a lower-case DNS subdomain, found 7; \
          a.yaml, document 6, line 25: metadata.name: GMSACredentialSpec \"twice\" is defined twice, first in a.yaml, document 5, line 19"
     );
 }

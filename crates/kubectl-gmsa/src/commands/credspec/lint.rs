@@ -79,8 +79,8 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
             let (mut directories, mut list) = (opened(sources).await?, Vec::new());
             for document in specs {
                 let spec = document.value();
-                let found = credential_spec(&mut directories, &spec, UtcDateTime::now()).await?;
-                list.extend(located(document, &spec, found.found));
+                let (found, _) = credential_spec(&mut directories, &spec, UtcDateTime::now()).await?;
+                list.extend(located(document, &spec, found));
             }
             anyhow::Ok(list)
         })?);

@@ -12,40 +12,40 @@ fn problem(kind: &str, metadata: &str, more: &str) -> String {
 /// The kind, its metadata, what else it holds, and the problem.
 const CASES: &str = r#"
 ClusterRole | {name: r} | rules: {} | rules: expected a list, found a mapping
-ClusterRole | {name: r} | rules: [x] | rules[0]: expected a mapping, found a string
-ClusterRole | {name: r} | rule: [] | rule: unknown field, expected one of: aggregationRule, apiVersion, kind, metadata, rules
-Role | {name: r} | aggregationRule: {} | aggregationRule: unknown field, expected one of: apiVersion, kind, metadata, rules
+ClusterRole | {name: r} | rules: [x] | rules[0]: expected PolicyRule, found a string
+ClusterRole | {name: r} | rule: [] | rule: unknown field, `kubectl explain clusterrole` lists those that exist
+Role | {name: r} | aggregationRule: {} | aggregationRule: unknown field, `kubectl explain role` lists those that exist
 ClusterRole | {name: r} | rules: [{apiGroups: [a], resources: [b]}] | rules[0].verbs: expected at least one entry
 ClusterRole | {name: r} | rules: [{verbs: [a], resources: [b]}] | rules[0].apiGroups: expected at least one entry
 ClusterRole | {name: r} | rules: [{verbs: [a], apiGroups: [b]}] | rules[0].resources: expected at least one entry
 ClusterRole | {name: r} | rules: [{verbs: a}] | rules[0].verbs: expected a list, found a string
 ClusterRole | {name: r} | rules: [{verbs: [yes]}] | rules[0].verbs[0]: expected a string, found a boolean
 # The typing error that would open every credential spec.
-ClusterRole | {name: r} | rules: [{verbs: [use], apiGroups: [windows.k8s.io], resources: [gmsacredentialspecs], resourceName: [web]}] | rules[0].resourceName: unknown field, expected one of: apiGroups, nonResourceURLs, resourceNames, resources, verbs
+ClusterRole | {name: r} | rules: [{verbs: [use], apiGroups: [windows.k8s.io], resources: [gmsacredentialspecs], resourceName: [web]}] | rules[0].resourceName: unknown field, `kubectl explain clusterrole.rules` lists those that exist
 Role | {name: r} | rules: [{verbs: [get], nonResourceURLs: [/metrics]}] | rules[0].nonResourceURLs: expected none in a Role: it is about objects in a namespace
 ClusterRole | {name: r} | rules: [{verbs: [get], nonResourceURLs: [/metrics], resources: [pods]}] | rules[0].nonResourceURLs: expected either these or apiGroups and resources in one rule, found both
 ClusterRole | {name: r} | aggregationRule: {} | aggregationRule.clusterRoleSelectors: expected at least one selector
-ClusterRole | {name: r} | aggregationRule: {selectors: []} | aggregationRule.selectors: unknown field, expected one of: clusterRoleSelectors
-ClusterRole | {name: r} | aggregationRule: {clusterRoleSelectors: [{matchLabel: {}}]} | aggregationRule.clusterRoleSelectors[0].matchLabel: unknown field, expected one of: matchExpressions, matchLabels
+ClusterRole | {name: r} | aggregationRule: {selectors: []} | aggregationRule.selectors: unknown field, `kubectl explain clusterrole.aggregationRule` lists those that exist
+ClusterRole | {name: r} | aggregationRule: {clusterRoleSelectors: [{matchLabel: {}}]} | aggregationRule.clusterRoleSelectors[0].matchLabel: unknown field, `kubectl explain clusterrole.aggregationRule.clusterRoleSelectors` lists those that exist
 ClusterRole | {name: r} | aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: 1}}]} | aggregationRule.clusterRoleSelectors[0].matchLabels.a: expected a string, found a number
 ClusterRole | {name: r} | aggregationRule: {clusterRoleSelectors: [{matchExpressions: [{key: a, operator: in}]}]} | aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: expected In, NotIn, Exists or DoesNotExist, found "in"
 ClusterRole | {name: r} | aggregationRule: {clusterRoleSelectors: [{matchExpressions: [{key: a, operator: NotIn}]}]} | aggregationRule.clusterRoleSelectors[0].matchExpressions[0].values: expected at least one value with this operator
 ClusterRole | {name: r} | aggregationRule: {clusterRoleSelectors: [{matchExpressions: [{key: a, operator: Exists, values: [x]}]}]} | aggregationRule.clusterRoleSelectors[0].matchExpressions[0].values: expected no values with this operator
-ClusterRole | {name: r} | aggregationRule: {clusterRoleSelectors: [{matchExpressions: [{operator: Exists}]}]} | aggregationRule.clusterRoleSelectors[0].matchExpressions[0].key: expected a string that is not empty, found nothing
-RoleBinding | {name: r} | subjects: [] | roleRef.kind: expected a string that is not empty, found nothing
+ClusterRole | {name: r} | aggregationRule: {clusterRoleSelectors: [{matchExpressions: [{operator: Exists}]}]} | aggregationRule.clusterRoleSelectors[0].matchExpressions[0].key: expected a string that is not empty
+RoleBinding | {name: r} | subjects: [] | roleRef.kind: expected Role or ClusterRole, found ""
 RoleBinding | {name: r} | roleRef: {kind: role, name: r} | roleRef.kind: expected Role or ClusterRole, found "role"
 ClusterRoleBinding | {name: r} | roleRef: {kind: Role, name: r} | roleRef.kind: expected ClusterRole, found "Role"
 RoleBinding | {name: r} | roleRef: {kind: Role, name: a/b} | roleRef.name: expected a name without `/` and `%`, found "a/b"
 RoleBinding | {name: r} | roleRef: {kind: Role, name: r, apiGroup: v1} | roleRef.apiGroup: expected "" or "rbac.authorization.k8s.io", found "v1"
-RoleBinding | {name: r} | roleRef: {kind: Role, name: r, namespace: x} | roleRef.namespace: unknown field, expected one of: apiGroup, kind, name
-RoleBinding | {name: r} | roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}, subject: [] | subject: unknown field, expected one of: apiVersion, kind, metadata, roleRef, subjects
-RoleBinding | {name: r} | roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}, subjects: [{kind: User}] | subjects[0].name: expected a string that is not empty, found nothing
+RoleBinding | {name: r} | roleRef: {kind: Role, name: r, namespace: x} | roleRef.namespace: unknown field, `kubectl explain rolebinding.roleRef` lists those that exist
+RoleBinding | {name: r} | roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}, subject: [] | subject: unknown field, `kubectl explain rolebinding` lists those that exist
+RoleBinding | {name: r} | roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}, subjects: [{kind: User}] | subjects[0].name: expected a string that is not empty
 RoleBinding | {name: r} | roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}, subjects: [{kind: Robot, name: a}] | subjects[0].kind: expected ServiceAccount, User or Group, found "Robot"
 RoleBinding | {name: r} | roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}, subjects: [{kind: User, name: a, apiGroup: x}] | subjects[0].apiGroup: expected "" or "rbac.authorization.k8s.io", found "x"
 RoleBinding | {name: r} | roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}, subjects: [{kind: ServiceAccount, name: a, namespace: b, apiGroup: rbac.authorization.k8s.io}] | subjects[0].apiGroup: expected "", found "rbac.authorization.k8s.io"
 RoleBinding | {name: r} | roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}, subjects: [{kind: ServiceAccount, name: A, namespace: b}] | subjects[0].name: expected a lower-case DNS subdomain, found "A"
-ClusterRoleBinding | {name: r} | roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}, subjects: [{kind: ServiceAccount, name: a}] | subjects[0].namespace: expected a string that is not empty, found nothing
-ClusterRole | {} | rules: [] | metadata.name: expected a string that is not empty, found nothing
+ClusterRoleBinding | {name: r} | roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}, subjects: [{kind: ServiceAccount, name: a}] | subjects[0].namespace: expected a string that is not empty
+ClusterRole | {} | rules: [] | metadata.name: expected a string that is not empty
 ClusterRole | {name: ..} | rules: [] | metadata.name: expected a name without `/` and `%`, found ".."
 ClusterRole | {name: a, namespace: [x]} | rules: [] | metadata.namespace: expected a string, found a list
 ClusterRole | {name: a, labels: [x]} | rules: [] | metadata.labels: expected a mapping, found a list
