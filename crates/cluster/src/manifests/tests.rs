@@ -344,7 +344,7 @@ fn fields_say_where_they_are_wrong() {
     ] {
         assert_eq!(read(rest).unwrap_err(), format!("a.yaml, document 1, {problem}"), "{rest}");
     }
-    assert_eq!(read("metadata: {nmae: a}\ndata:\ndate: ~\n").unwrap().data, None);
+    assert_eq!(read("metadata: {nickname: a}\ndata:\ndate: ~\n").unwrap().data, None);
 }
 
 #[test]
