@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use super::{
     AllowReason, Denial, Review, SlotDenial, TicketSettings,
+    advice::advise_tickets,
     case::{Assessment, Case},
     claims::{Claim, SpecClaims},
     operation::Operation,
@@ -85,7 +86,7 @@ pub(super) fn expand(case: &Case) -> Assessment {
     }
     let mut warnings = Warnings::default();
     if let Some(pod) = created {
-        tickets::warn(pod, &settings.tickets, &mut warnings);
+        warnings.extend(advise_tickets(pod, matches!(settings.tickets, TicketSettings::On(_))));
     }
     Assessment { denials, patch: patch.finish(), warnings: warnings.into_lines(), reason: claims.reason }
 }

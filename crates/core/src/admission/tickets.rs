@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use super::{
     Denial, Failure,
-    advice::advise_tickets,
     claims::Claim,
     patch::PatchWriter,
     pod::{
@@ -20,7 +19,6 @@ use super::{
         tickets::{FOLDER, SIDECAR, SidecarFields, TOKEN_PATH},
     },
     preconditions::spec_name,
-    warning::Warnings,
 };
 use crate::credspec::{SpecName, Verb};
 
@@ -154,11 +152,6 @@ fn obstacles(pod: &Pod, first: Verb) -> impl Iterator<Item = String> {
         Some(format!("{slot} {fault}"))
     });
     windows.into_iter().chain(tickets).chain(tokens).chain(slots)
-}
-
-/// Warns about a pod with the annotation whose containers do not use what it asks for, or lose a setting to them.
-pub(super) fn warn(pod: &Pod, settings: &TicketSettings, warnings: &mut Warnings) {
-    warnings.extend(advise_tickets(pod, matches!(settings, TicketSettings::On(_))));
 }
 
 /// The injected JSON, with placeholders for the values; of the sidecar's lists, `{"use": ITEM}` is an item for one verb. The other containers

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     AllowReason, Denial, Facts, MAX_SPECS_PER_POD, Review, ServiceAccount, SlotDenial, TicketSettings,
-    advice::{advise, advise_template},
+    advice::{advise, advise_template, advise_tickets},
     case::{Assessment, Case},
     claims::{Claim, SpecClaims},
     pod::{MAX_SLOTS, Pod, Slot, SlotKind},
@@ -91,7 +91,7 @@ fn warn_of_pods(pod: &Pod, Case { review, settings, claims, facts, .. }: &Case, 
         warnings.add(&rules::INVALID_SERVICE_ACCOUNT, sentence, &[pod.service_account()]);
     }
     check_specs(pod, claims, facts, warnings);
-    tickets::warn(pod, &settings.tickets, warnings);
+    warnings.extend(advise_tickets(pod, matches!(settings.tickets, TicketSettings::On(_))));
     warnings.extend(advise(pod));
     if let Some(workload) = &review.workload {
         warnings.extend(advise_template(pod, &workload.unsupported, workload.replicas));

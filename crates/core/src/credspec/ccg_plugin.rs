@@ -199,17 +199,13 @@ fn is_bare(name: &str) -> bool {
 
 /// The text that is in Base64, in UTF-8 or UTF-16, where it is one.
 fn decoded(input: &str) -> Option<String> {
-    let bytes = base64(input).filter(|bytes| bytes.len() >= 8)?;
+    let digits = input.trim_end_matches('=').replace('-', "+").replace('_', "/");
+    let bytes = BASE64_STANDARD_NO_PAD.decode(digits).ok().filter(|bytes| bytes.len() >= 8)?;
     let wide: Vec<u16> =
         bytes.chunks_exact(2).filter_map(|pair| Some(u16::from_le_bytes(pair.try_into().ok()?))).collect();
     let narrow = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
     let text = narrow.or_else(|| String::from_utf16(&wide).ok())?;
     text.chars().all(|c| !c.is_control()).then_some(text)
-}
-
-fn base64(text: &str) -> Option<Vec<u8>> {
-    let digits = text.trim_end_matches('=').replace('-', "+").replace('_', "/");
-    BASE64_STANDARD_NO_PAD.decode(digits).ok()
 }
 
 fn azure(input: &str) -> Option<&'static str> {

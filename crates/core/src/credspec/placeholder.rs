@@ -102,14 +102,12 @@ fn words(text: &str) -> Vec<String> {
 fn asks(text: &str) -> bool {
     let words = words(text);
     let is_crossed_out = |word: &String| word.len() >= 3 && word.bytes().all(|b| b == b'x');
-    let is_of_reader = |word: &String| word.strip_prefix("your").is_some_and(|rest| rest.is_empty() || is_kind(rest));
+    let is_of_reader = |word: &String| {
+        word.strip_prefix("your").is_some_and(|rest| rest.is_empty() || rules::PLACEHOLDER_WORDS.contains(&rest))
+    };
     let asks = |joined: &[String]| rules::PLACEHOLDER_ASKS.contains(&joined.concat().as_str());
     words.iter().any(|word| is_crossed_out(word) || is_of_reader(word))
         || (1..=3).any(|length| words.windows(length).any(asks))
-}
-
-fn is_kind(word: &str) -> bool {
-    rules::PLACEHOLDER_WORDS.contains(&word)
 }
 
 /// Whether it is made of words that name nothing: `gMSA-ACCOUNT-NAME`, `domain_sid`, `DOMAINNAME`.
@@ -125,7 +123,7 @@ fn parts(word: &str) -> Option<usize> {
     if word.len() > MAX_WORD {
         return None;
     }
-    if is_kind(word) {
+    if rules::PLACEHOLDER_WORDS.contains(&word) {
         return Some(1);
     }
     let starts =

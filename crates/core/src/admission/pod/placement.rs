@@ -28,33 +28,6 @@ pub const VERSION_LABELS: [&str; 4] = [
     "cloud.google.com/gke-windows-os-version",
 ];
 
-/// Whether nodes of Windows alone have the label, with a value of Windows where `of_windows`.
-fn is_of_windows(key: &str, of_windows: bool) -> bool {
-    ONLY_WINDOWS.contains(&key) || (of_windows && (NAMES_WINDOWS.contains(&key) || VERSION_LABELS.contains(&key)))
-}
-
-fn names_windows(value: &str) -> bool {
-    value.get(.."windows".len()).is_some_and(|start| start.eq_ignore_ascii_case("windows"))
-}
-
-/// Whether nodes with the label are of one build of Windows.
-fn pins_build(key: &str, has_version: bool) -> bool {
-    key == BUILD || (has_version && VERSION_LABELS.contains(&key))
-}
-
-fn has_version(value: &str) -> bool {
-    value.ends_with(|c: char| c.is_ascii_digit())
-}
-
-fn is_os(key: &str) -> bool {
-    OS.contains(&key)
-}
-
-/// Whether a key is about the operating system, in any case.
-fn is_like_os(key: &str) -> bool {
-    OS.iter().any(|os| key.eq_ignore_ascii_case(os))
-}
-
 /// The nodes that a pod may land on, as far as one of its fields says. A requirement takes some away.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AllowedNodes {
@@ -88,15 +61,21 @@ impl AllowedNodes {
     fn require(&mut self, key: &str, operator: &str, Values { first, more }: &Values) {
         // An empty list is refused by the API server, and says nothing here.
         let is_in = operator == "In" && !first.is_empty();
-        // Values of such a label that a Linux node does not have.
-        let are_of_windows = is_in && first.iter().all(|value| is_of_windows(key, names_windows(value)));
+        let windows =
+            |value: &Text| value.get(.."windows".len()).is_some_and(|start| start.eq_ignore_ascii_case("windows"));
+        let has_version = |value: &Text| value.ends_with(|c: char| c.is_ascii_digit());
+        let is_version = VERSION_LABELS.contains(&key);
+        // Nodes of Windows alone have such a label, or such values of it.
+        let names_windows = (NAMES_WINDOWS.contains(&key) || is_version) && first.iter().all(windows);
+        let are_of_windows = is_in && (ONLY_WINDOWS.contains(&key) || names_windows);
         let allows = |system: OperatingSystem| {
             let is_ruled_out = (operator != "In" || is_in) && holds(operator, first, system.label(key)) == Some(false);
             *more || !(is_ruled_out || are_of_windows && system == OperatingSystem::Linux)
         };
         self.linux &= allows(OperatingSystem::Linux);
         self.windows &= allows(OperatingSystem::Windows);
-        self.any_build &= *more || !is_in || !first.iter().all(|value| pins_build(key, has_version(value)));
+        let pins_build = is_in && !more && (key == BUILD || is_version && first.iter().all(has_version));
+        self.any_build &= !pins_build;
     }
 }
 
@@ -177,8 +156,9 @@ impl Node for OperatingSystem {
     fn label(&self, key: &str) -> LabelValue<'_> {
         match self {
             Self::Linux if ONLY_WINDOWS.contains(&key) => LabelValue::Absent,
-            _ if !is_like_os(key) => LabelValue::Unknown,
-            _ if !is_os(key) => LabelValue::Absent,
+            _ if !OS.iter().any(|os| key.eq_ignore_ascii_case(os)) => LabelValue::Unknown,
+            // In another case, no node has it.
+            _ if !OS.contains(&key) => LabelValue::Absent,
             Self::Linux => LabelValue::Value("linux"),
             Self::Windows => LabelValue::Value("windows"),
         }
