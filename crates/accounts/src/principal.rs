@@ -8,19 +8,20 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use time::UtcDateTime;
+use time::{Duration, UtcDateTime};
 
 use gmsa_directory::{
-    Directory, Entry, Error, LdapFilter, Sid,
+    Directory, Entry, Error, LdapFilter, LdapSearch, SearchScope, Sid,
     account::{Account, DISABLED, SMARTCARD_REQUIRED, expiry, has_no_hours},
     entry::{base_of, first_value, parts},
     identifier::{EVERY_COMPUTER, EVERY_USER, WellKnown},
 };
 
-const ATTRIBUTES: [&str; 14] = [
+const ATTRIBUTES: [&str; 15] = [
     "accountExpires",
     "groupType",
     "isDeleted",
+    "lockoutTime",
     "logonHours",
     "member",
     "objectClass",
@@ -89,14 +90,20 @@ pub struct Obstacle {
     pub command: &'static str,
     /// It holds from this time on.
     from: UtcDateTime,
+    until: UtcDateTime,
 }
 
 impl Obstacle {
-    /// The reason for which this entry cannot log on. The password of a computer may be old.
-    fn of(entry: &Entry) -> Option<Self> {
+    /// The reason for which this entry cannot log on. The password of a computer may be old. `lockout` is the time for which the domain locks.
+    fn of(entry: &Entry, lockout: Option<Duration>) -> Option<Self> {
         const LOCKOUT: i64 = 0x10;
         const PASSWORD_EXPIRED: i64 = 0x80_0000;
+        const LOCKED_OUT: (&str, &str) = ("is locked out", "Unlock-ADAccount -Identity NAME");
         let computed = entry.number(COMPUTED).unwrap_or_default();
+        // A controller says itself who is locked out; what was printed has the time.
+        let is_printed = entry.number(COMPUTED).is_none() && entry.number("lockoutTime") > Some(0);
+        let locked = entry.file_time("lockoutTime").filter(|_| is_printed);
+        let (mut from, mut until) = (UtcDateTime::MIN, UtcDateTime::MAX);
         let control = entry.number("userAccountControl").map_or(0, i64::cast_unsigned);
         let is_user = entry.is_a("user") && !entry.is_a("computer");
         let (what, command) = match () {
@@ -109,7 +116,11 @@ impl Obstacle {
                 ("needs a smart card to log on", "Set-ADUser NAME -SmartcardLogonRequired $false")
             }
             () if has_no_hours(entry) => ("has no logon hours", "Set-ADUser NAME -Clear logonHours"),
-            () if is_user && computed & LOCKOUT != 0 => ("is locked out", "Unlock-ADAccount -Identity NAME"),
+            () if is_user && computed & LOCKOUT != 0 => LOCKED_OUT,
+            () if is_user && locked.is_some() => {
+                until = locked.zip(lockout).map_or(until, |(at, time)| at.saturating_add(time));
+                LOCKED_OUT
+            }
             // A plugin cannot change it.
             () if is_user && entry.number("pwdLastSet") == Some(0) => {
                 ("must change its password", "Set-ADUser NAME -ChangePasswordAtLogon $false")
@@ -118,16 +129,16 @@ impl Obstacle {
                 ("has an expired password", "Set-ADAccountPassword -Identity NAME -Reset")
             }
             () => {
-                let from = entry.number("accountExpires").and_then(expiry)?;
-                return Some(Self { what: "has expired", command: "Clear-ADAccountExpiration -Identity NAME", from });
+                from = entry.number("accountExpires").and_then(expiry)?;
+                ("has expired", "Clear-ADAccountExpiration -Identity NAME")
             }
         };
-        Some(Self { what, command, from: UtcDateTime::MIN })
+        Some(Self { what, command, from, until })
     }
 
     /// `None` where it does not hold at this time.
     pub fn at(self, now: UtcDateTime) -> Option<Self> {
-        Some(self).filter(|obstacle| obstacle.from <= now)
+        Some(self).filter(|obstacle| (obstacle.from..obstacle.until).contains(&now))
     }
 }
 
@@ -137,13 +148,13 @@ impl Member {
         Self { name, sid: None, primary_group: None, obstacle: None }
     }
 
-    fn of(entry: &Entry) -> Self {
+    fn of(entry: &Entry, lockout: Option<Duration>) -> Self {
         let sid = entry.sid("objectSid");
         let number = entry.number("primaryGroupID").and_then(|number| u32::try_from(number).ok());
         let primary_group =
             sid.as_ref().and_then(Sid::split).zip(number).map(|((domain, _), number)| domain.of(number));
         let name = entry.text("sAMAccountName").unwrap_or(&entry.name).to_owned();
-        Self { name, sid, primary_group, obstacle: Obstacle::of(entry) }
+        Self { name, sid, primary_group, obstacle: Obstacle::of(entry, lockout) }
     }
 }
 
@@ -166,6 +177,8 @@ pub struct Principals {
     pub unread: BTreeMap<String, Error>,
     /// Whether they came from a file, which may hold only some.
     pub is_printed: bool,
+    /// For how long the domain of a file locks a user out; `None` for ever.
+    lockout: Option<Duration>,
 }
 
 impl Principals {
@@ -182,7 +195,8 @@ impl Principals {
     /// # Errors
     /// As [`Self::of`].
     pub async fn read_all<'s>(directory: &mut Directory, sids: impl Iterator<Item = &'s Sid>) -> Result<Self, Error> {
-        let mut principals = Self { is_printed: !directory.is_live(), ..Self::default() };
+        let lockout = lockout(directory).await?;
+        let mut principals = Self { is_printed: !directory.is_live(), lockout, ..Self::default() };
         let mut by_domain: BTreeMap<String, BTreeSet<&Sid>> = BTreeMap::new();
         for sid in sids {
             let forest = directory.forest.as_ref();
@@ -238,7 +252,7 @@ impl Principals {
 
     async fn read(&mut self, directory: &mut Directory, entry: &Entry) -> Result<DirectoryPrincipal, Error> {
         if !entry.is_a("group") {
-            return Ok(DirectoryPrincipal::Single(Member::of(entry)));
+            return Ok(DirectoryPrincipal::Single(Member::of(entry, self.lockout)));
         }
         let name = entry.text("sAMAccountName").unwrap_or(&entry.name);
         // GROUP_TYPE_RESOURCE_GROUP ([MS-ADTS] 2.2.12). Those of BUILTIN are the same in every domain.
@@ -289,7 +303,7 @@ impl Principals {
                 } else if found.is_a("group") {
                     to_read.push(found);
                 } else {
-                    members.push(Member::of(&found));
+                    members.push(Member::of(&found, self.lockout));
                 }
             }
         }
@@ -345,6 +359,20 @@ impl Principals {
         }
         Ok((found, unknown))
     }
+}
+
+/// For how long the domain of a file locks a user out, and otherwise what Windows proposes. A controller says itself who is locked out.
+async fn lockout(directory: &mut Directory) -> Result<Option<Duration>, Error> {
+    const DURATION: &str = "lockoutDuration";
+    const PROPOSED: Duration = Duration::minutes(30);
+    if directory.is_live() {
+        return Ok(None);
+    }
+    let (filter, scope) = (LdapFilter::Present(DURATION), SearchScope::Subtree);
+    let domains = directory.search(&LdapSearch { base: "", scope, filter, attributes: &[DURATION] }).await?;
+    // In units of -100 ns; the smallest number is for ever.
+    let duration = domains.iter().find_map(|domain| domain.number(DURATION));
+    Ok(duration.map_or(Some(PROPOSED), |units| Some(Duration::seconds(units.checked_neg()? / 10_000_000))))
 }
 
 const FOREIGN: &str = "foreignSecurityPrincipal";

@@ -65,13 +65,15 @@ impl Sid {
     /// The principal of a well-known SID, the same in every domain ([MS-DTYP] 2.4.2.4).
     pub fn well_known(&self) -> Option<&'static WellKnown> {
         let known = WELL_KNOWN.iter().find(|known| known.authority == self.authority && known.parts == self.parts);
-        let is_local = match (self.authority, self.parts.as_slice()) {
-            (0 | 2 | 3 | 15 | 16, _) => true,
-            // 80 to 111: from `SECURITY_SERVICE_ID_BASE_RID` to `SECURITY_MAX_BASE_RID`.
-            (5, [number, ..]) => matches!(number, 1 | 3 | 5 | 8 | 12..=14 | 17 | 33 | 80..=111 | 113 | 114),
-            _ => false,
-        };
-        known.or(is_local.then_some(&LOCAL))
+        // SIDs known by their prefix alone. Users do not type them.
+        known.or(match (self.authority, self.parts.as_slice()) {
+            (5, [5, ..]) => Some(&LOGON_SESSION),
+            // From `SECURITY_SERVICE_ID_BASE_RID` to `SECURITY_MAX_BASE_RID`.
+            (5, [80..=111, ..]) => Some(&SERVICE),
+            (15, _) => Some(&APP),
+            (16, _) => Some(&INTEGRITY),
+            _ => None,
+        })
     }
 
     /// Whether it is a group of `BUILTIN`, whose members each domain has in its directory.
@@ -98,17 +100,22 @@ pub struct WellKnown {
     authority: u64,
     parts: &'static [u32],
     pub name: &'static str,
-    /// The members of a wide group: every user of a domain, for example. `None` where only local logons have it: a client that asks a domain
-    /// controller over the network never has it.
+    /// The members of a wide group: every user of a domain, for example.
     pub wide: Option<&'static str>,
+    /// Only local logons have it. A client that asks a domain controller over the network never has it.
+    pub is_local: bool,
+}
+
+const fn known(authority: u64, parts: &'static [u32], name: &'static str) -> WellKnown {
+    WellKnown { authority, parts, name, wide: None, is_local: false }
 }
 
 const fn local(authority: u64, parts: &'static [u32], name: &'static str) -> WellKnown {
-    WellKnown { authority, parts, name, wide: None }
+    WellKnown { is_local: true, ..known(authority, parts, name) }
 }
 
 const fn wide(authority: u64, parts: &'static [u32], name: &'static str, who: &'static str) -> WellKnown {
-    WellKnown { authority, parts, name, wide: Some(who) }
+    WellKnown { wide: Some(who), ..known(authority, parts, name) }
 }
 
 /// Everybody who can log on.
@@ -122,31 +129,77 @@ const TRUSTED: &str = "every user of trusted domains";
 const BY_KEY: &str = "every user who logs on with a certificate or a key";
 const WITH_CLAIMS: &str = "every user and every computer for which the domain makes claims";
 
-/// Those that nobody types.
-static LOCAL: WellKnown = local(5, &[], "an identity of one machine");
+static LOGON_SESSION: WellKnown = local(5, &[5], "a logon session");
+static SERVICE: WellKnown = local(5, &[80], "a service of a machine");
+static APP: WellKnown = local(15, &[], "an app of a machine");
+static INTEGRITY: WellKnown = local(16, &[], "an integrity level");
 
 /// Wide ones are in the token of every user who logs on to a domain controller over the network.
 static WELL_KNOWN: &[WellKnown] = &[
+    local(0, &[0], "Null SID"),
     wide(1, &[0], "Everyone", EVERYBODY),
+    local(2, &[0], "Local"),
+    local(2, &[1], "Console Logon"),
+    local(3, &[0], "Creator Owner"),
+    local(3, &[1], "Creator Group"),
+    local(3, &[4], "Owner Rights"),
+    local(5, &[1], "Dialup"),
     wide(5, &[2], "Network", EVERYBODY),
+    local(5, &[3], "Batch"),
     local(5, &[4], "Interactive"),
     local(5, &[6], "Service"),
     wide(5, &[7], "Anonymous Logon", ANONYMOUS),
+    local(5, &[8], "Proxy"),
+    known(5, &[9], "Enterprise Domain Controllers"),
     local(5, &[10], "Self"),
     wide(5, &[11], "Authenticated Users", EVERYBODY),
+    local(5, &[12], "Restricted Code"),
+    local(5, &[13], "Terminal Server User"),
+    local(5, &[14], "Remote Interactive Logon"),
     wide(5, &[15], "This Organization", EVERYBODY),
+    local(5, &[17], "IUSR"),
     local(5, &[18], "Local System"),
     local(5, &[19], "Local Service"),
     local(5, &[20], "Network Service"),
     wide(5, &[21, 0, 0, 0, 496], "Compounded Authentication", WITH_CLAIMS),
     wide(5, &[21, 0, 0, 0, 497], "Claims Valid", WITH_CLAIMS),
+    local(5, &[33], "Write Restricted"),
+    known(5, &[32, 544], "Administrators"),
     wide(5, &[32, 545], "Users", EVERYBODY),
     wide(5, &[32, 546], "Guests", GUESTS),
+    known(5, &[32, 547], "Power Users"),
+    known(5, &[32, 548], "Account Operators"),
+    known(5, &[32, 549], "Server Operators"),
+    known(5, &[32, 550], "Print Operators"),
+    known(5, &[32, 551], "Backup Operators"),
+    known(5, &[32, 552], "Replicator"),
     wide(5, &[32, 554], "Pre-Windows 2000 Compatible Access", BY_DEFAULT),
+    known(5, &[32, 555], "Remote Desktop Users"),
+    known(5, &[32, 556], "Network Configuration Operators"),
+    known(5, &[32, 557], "Incoming Forest Trust Builders"),
+    known(5, &[32, 558], "Performance Monitor Users"),
+    known(5, &[32, 559], "Performance Log Users"),
+    known(5, &[32, 560], "Windows Authorization Access Group"),
+    known(5, &[32, 561], "Terminal Server License Servers"),
+    known(5, &[32, 562], "Distributed COM Users"),
+    known(5, &[32, 568], "IIS_IUSRS"),
+    known(5, &[32, 569], "Cryptographic Operators"),
+    known(5, &[32, 573], "Event Log Readers"),
+    known(5, &[32, 574], "Certificate Service DCOM Access"),
+    known(5, &[32, 575], "RDS Remote Access Servers"),
+    known(5, &[32, 576], "RDS Endpoint Servers"),
+    known(5, &[32, 577], "RDS Management Servers"),
+    known(5, &[32, 578], "Hyper-V Administrators"),
+    known(5, &[32, 579], "Access Control Assistance Operators"),
+    known(5, &[32, 580], "Remote Management Users"),
+    known(5, &[32, 581], "System Managed Accounts Group"),
+    known(5, &[32, 582], "Storage Replica Administrators"),
     wide(5, &[64, 10], "NTLM Authentication", EVERYBODY),
     wide(5, &[64, 14], "SChannel Authentication", EVERYBODY),
     wide(5, &[64, 21], "Digest Authentication", EVERYBODY),
     wide(5, &[65, 1], "This Organization Certificate", BY_KEY),
+    local(5, &[113], "Local account"),
+    local(5, &[114], "Local account and member of Administrators group"),
     wide(5, &[1000], "Other Organization", TRUSTED),
     wide(18, &[1], "Authentication authority asserted identity", EVERYBODY),
     wide(18, &[2], "Service asserted identity", EVERYBODY),

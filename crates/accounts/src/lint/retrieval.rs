@@ -186,7 +186,7 @@ fn fault(
         return Some((&rules::ACCOUNT_HOSTS_WIDE, message, None, true));
     }
     let (rule, message, fix) = match principal {
-        DirectoryPrincipal::WellKnown(known) if known.wide.is_none() => {
+        DirectoryPrincipal::WellKnown(known) if known.is_local => {
             let message = format!("holds {}, which no client has that logs on over the network", known.name);
             (&rules::ACCOUNT_HOSTS_EMPTY, message, set_retrievers(account, OF_NODES))
         }

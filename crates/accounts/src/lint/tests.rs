@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use time::UtcDateTime;
 
 use super::*;
-use crate::ldif;
+use crate::{ldif, principal::DirectoryPrincipal};
 use gmsa_directory::{
     AccessRule, Retrieval, Sid,
     account::{AccountName, CLASS},
@@ -409,4 +409,23 @@ fn a_name_that_two_accounts_have_is_found() {
         "account-spn-duplicate \"http/web.contoso.com\" is a name of \"CN=old,DC=contoso,DC=com\" too",
     ];
     assert_eq!(said(found.as_slice()), wanted);
+}
+
+#[test]
+fn a_lock_ends_after_the_time_of_the_domain() {
+    let obstacle = |domain: &str| {
+        // 2026-11-23T08:52:44Z, 20 minutes before.
+        let user = "dn: CN=ccg,CN=Users,DC=contoso,DC=com\nobjectClass: user\nsAMAccountName: ccg\n\
+                    objectSid: S-1-5-21-1-2-3-1200\nlockoutTime: 134398975640000000\n\n";
+        let sid = Sid::parse("S-1-5-21-1-2-3-1200").unwrap();
+        let mut directory = directory(&format!("{user}dn: DC=contoso,DC=com\nobjectClass: domainDNS\n{domain}"));
+        let principals = block_on(Principals::read_all(&mut directory, [&sid].into_iter())).unwrap();
+        let Some(DirectoryPrincipal::Single(member)) = principals.get(&sid) else { panic!("{principals:?}") };
+        member.obstacle.unwrap().at(now()).map(|obstacle| obstacle.what)
+    };
+    let forever = "lockoutDuration: -9223372036854775808\n";
+    let locked = Some("is locked out");
+    for (domain, expected) in [("", locked), (forever, locked), ("lockoutDuration: -6000000000\n", None)] {
+        assert_eq!(obstacle(domain), expected, "{domain}");
+    }
 }

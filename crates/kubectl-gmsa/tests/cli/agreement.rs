@@ -79,10 +79,9 @@ fn check_and_the_server_agree_on_every_golden_case() {
 }
 
 /// The rules of the lines or findings that name a cause.
-fn causes<'r>(found: &'r Value, is_meant: impl Fn(&Value) -> bool) -> Vec<&'r str> {
-    let is_cause = |found: &&Value| found["level"] == "error" || found["status"] == "fail";
-    let found = found.as_array().unwrap().iter().filter(is_cause).filter(|found| is_meant(found));
-    found.map(|found| found["rule"].as_str().unwrap()).collect()
+fn causes(found: &Value, is_meant: impl Fn(&Value) -> bool) -> Vec<&str> {
+    let is_cause = |one: &&Value| (one["level"] == "error" || one["status"] == "fail") && is_meant(one);
+    found.as_array().unwrap().iter().filter(is_cause).map(|cause| cause["rule"].as_str().unwrap()).collect()
 }
 
 /// What `check` says of the webhooks and the namespace of a pod, of which `why` has lines of their own.
