@@ -297,21 +297,23 @@ fn the_environment_of_the_go_webhook_is_understood() {
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let ca = authority();
     let leaf = leaf(&ca, NAME);
-    fs::write(file("tls.crt"), leaf.cert).unwrap();
+    // With its authority behind it: the command that is logged trusts the certificates of this file.
+    fs::write(file("tls.crt"), leaf.cert + ca.cert_pem()).unwrap();
     fs::write(file("tls.key"), leaf.key).unwrap();
     let mut command = binary(&["--cert-reload=true", "--standalone", "examples"]);
     command.envs([("TLS_CRT", file("tls.crt")), ("TLS_KEY", file("tls.key"))]);
     command.envs([("HTTPS_PORT", "0"), ("QPS", "30"), ("BURST", "50"), ("RANDOM_HOSTNAME", "true")]);
-    let serving = Serving::spawn(&mut command);
+    let mut serving = Serving::spawn(&mut command);
     assert_eq!(serving.address("address").ip(), std::net::Ipv4Addr::LOCALHOST);
     for name in ["--cert-reload", "QPS", "BURST"] {
         let message = format!("{name} is accepted for compatibility and is no longer needed");
         assert!(serving.lines.iter().any(|line| line["message"] == json!(message)), "{name}");
     }
-    fs::write(file("ca.crt"), ca.cert_pem()).unwrap();
-    let review = fs::read("examples/review-mutate.json").unwrap();
-    let answer = curl::post(&file("ca.crt"), NAME, serving.address("address"), "/mutate", JSON, &review);
-    assert!(answer.contains("\"allowed\":true"), "{answer}");
+    let line = serving.curl();
+    let words = curl::words(&line);
+    assert_eq!(words[..4], ["curl", "--cacert", &file("tls.crt"), "--resolve"]);
+    assert!(words[4].starts_with(&format!("{NAME}:")), "{line}");
+    allowed(&line);
 }
 
 /// A load balancer connects and closes, in one of these ways, every few seconds: that is no failed handshake, and no line of the log. Bytes of another protocol are one.

@@ -3,6 +3,7 @@
 use std::{
     fs::{self, Permissions},
     os::unix::fs::PermissionsExt as _,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -30,9 +31,15 @@ use tempfile::TempDir;
 /// The lifetime of a certificate that is created at start: longer than a standalone server runs.
 const SELF_SIGNED_LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
+/// A file with a certificate that verifies the serving certificate.
+pub struct Anchor {
+    pub path: PathBuf,
+    /// The folder of a file that was made at start. It is removed when this is dropped.
+    _folder: Option<TempDir>,
+}
+
 /// Serves a certificate from now on, or as soon as there is one. `ready` is set once a certificate is served; where the webhook manages its own,
-/// once every configuration trusts it. Returns the folder with the CA of a certificate that was made for this run, [`CA_CERT`]: it is removed when
-/// that is dropped.
+/// once every configuration trusts it.
 pub fn serve(
     config: &Config,
     api: Option<&Arc<ApiServer>>,
@@ -40,7 +47,7 @@ pub fn serve(
     metrics: &EdgeMetrics,
     ready: Condition,
     tasks: &mut Tasks,
-) -> anyhow::Result<Option<TempDir>> {
+) -> anyhow::Result<Option<Anchor>> {
     let now = SystemTime::now();
     let cluster = || api.cloned().context("webhook configurations are in a cluster, and this server has none");
     match &config.certificate {
@@ -57,7 +64,8 @@ pub fn serve(
                 let following = publication.follow(file.clone(), CHECK_INTERVAL, Arc::new(Moment::now));
                 tasks.spawn(async move { match following.await {} });
             }
-            Ok(None)
+            // curl accepts a leaf as its own CA.
+            Ok(Some(Anchor { path: files.cert.clone(), _folder: None }))
         }
         Certificate::SelfManaged(settings) => {
             let (settings, metrics) = ((**settings).clone(), metrics.clone());
@@ -84,7 +92,7 @@ pub fn serve(
             tracing::info!(ca = %path.display(), names = names.join(","), "made a certificate for this run");
             served.publish(pair);
             ready.set();
-            Ok(Some(folder))
+            Ok(Some(Anchor { path, _folder: Some(folder) }))
         }
     }
 }

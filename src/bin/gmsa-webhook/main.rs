@@ -21,7 +21,7 @@ use gmsa_edge::{
     own_token, report,
     server::{Handshakes, Listener, Serving, runtime},
     shutdown::{Bound, Signals, Tasks},
-    tls::{self, Served, self_managed::CA_CERT},
+    tls::{self, Served},
 };
 use gmsa_webhook::{
     PROGRAM,
@@ -98,7 +98,7 @@ async fn serve(config: &Config, handshake_threads: Handle) -> anyhow::Result<()>
     };
     let tickets = sources::tickets(config, api.clone(), &mut tasks);
     let served = Served::new(edge.clone());
-    let made = certificates::serve(config, api.as_ref(), &served, &edge, trusted, &mut tasks)?;
+    let anchor = certificates::serve(config, api.as_ref(), &served, &edge, trusted, &mut tasks)?;
     let clients = certificates::clients(config, &mut tasks)?;
     let tls = tls::server_config(&served, clients.clone()).context("cannot set up TLS")?;
 
@@ -130,8 +130,8 @@ async fn serve(config: &Config, handshake_threads: Handle) -> anyhow::Result<()>
     let probes = Listener::bind(config.admin_listen, admin::serving(for_probes))
         .with_context(|| format!("cannot listen on {} (--admin-listen)", config.admin_listen))?;
     tracing::info!(address = %webhook.address(), admin = %probes.address(), version = PROGRAM.version, "serving");
-    if let (Some(folder), Some(made)) = (&config.typed.standalone, &made) {
-        tracing::info!("try it: {}", curl::line(folder, webhook.address(), &made.path().join(CA_CERT)));
+    if let (Some(folder), Some(anchor)) = (&config.typed.standalone, &anchor) {
+        tracing::info!("try it: {}", curl::line(folder, webhook.address(), &served, &anchor.path));
     }
 
     let router = routes::router(reviewer, &limits, large_memory);

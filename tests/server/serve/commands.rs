@@ -10,7 +10,10 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use gmsa_edge::tls::{Summary, Timestamp, issue::Issued};
+use gmsa_edge::tls::{
+    Summary, Timestamp,
+    issue::{Ca, Issued},
+};
 use serde_json::{Value, json};
 
 use super::{binary, run, server_program};
@@ -40,6 +43,19 @@ fn well(cert: &str, days: u8) -> String {
 async fn inspect_files(folder: &Path) -> (i32, String, String) {
     let [cert, key, ca] = FILES.map(|name| folder.join(name).to_str().unwrap().to_owned());
     server_program(None, &["certs", "inspect", "--tls-cert", &cert, "--tls-key", &key, "--ca", &ca]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_only_worth_a_warning_does_not_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let since = SystemTime::now() - 90 * DAY;
+    let ca = Ca::generate("test CA", since, 200 * DAY).unwrap();
+    let Issued { cert, key } = ca.issue("gmsa-webhook", &[NAME.to_owned()], since, 92 * DAY + DAY / 2).unwrap().0;
+    for (name, content) in FILES.into_iter().zip([&*cert, &key, ca.cert_pem()]) {
+        fs::write(folder.path().join(name), content).unwrap();
+    }
+    let report = well(&cert, 2).replacen("ok  ", "warn", 1).replacen(" d left)", " d left) (certificate-expiry)", 1);
+    assert_eq!(inspect_files(folder.path()).await, (1, report, String::new()));
 }
 
 #[test]

@@ -21,11 +21,12 @@ pub fn run(line: &str) -> String {
     let words = words(line);
     let mut words = words.iter().map(String::as_str);
     assert_eq!(words.next(), Some("curl"), "{line}");
-    let (mut ca, mut headers, mut body, mut url) = ("", String::new(), Vec::new(), "");
+    let (mut ca, mut address, mut headers, mut body, mut url) = ("", "", String::new(), Vec::new(), "");
     while let Some(word) = words.next() {
         let mut value = || words.next().unwrap_or_else(|| panic!("{word} has no value: {line}"));
         match word {
             "--cacert" => ca = value(),
+            "--resolve" => address = value().splitn(3, ':').nth(2).unwrap(),
             "-H" => headers.extend([value(), "\r\n"]),
             "--data-binary" => {
                 let data = value();
@@ -36,8 +37,9 @@ pub fn run(line: &str) -> String {
         }
     }
     let (authority, path) = url.strip_prefix("https://").unwrap().split_once('/').unwrap();
-    let (host, _) = authority.rsplit_once(':').unwrap();
-    post(ca, host, authority, &format!("/{path}"), &headers, &body)
+    let (host, port) = authority.rsplit_once(':').unwrap();
+    let address = if address.is_empty() { host } else { address };
+    post(ca, host, format!("{address}:{port}"), &format!("/{path}"), &headers, &body)
 }
 
 /// Posts to a server that has this name; gives back the body of the answer.
