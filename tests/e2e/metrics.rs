@@ -27,7 +27,7 @@ pub async fn every_family_has_sensible_values(world: &mut World) {
     }
     // What is no review, and what is no handshake.
     let mut config = kube::Config::new(format!("https://{}", world.webhook.address).parse().unwrap());
-    config.root_cert = Some(vec![world.ca.cert_der().to_vec()]);
+    config.root_cert = Some(vec![world.ca.der.to_vec()]);
     config.tls_server_name = Some(format!("{SERVICE}.{SERVICE}.svc"));
     assert_eq!(Client::with(config).text("/mutate").await.unwrap_err().code, 405);
     let mut stray = TcpStream::connect(world.webhook.address).unwrap();

@@ -271,7 +271,9 @@ impl World {
 pub fn service(name: &str, services: &[impl AsRef<str>]) {
     let user_name = format!("{name}service");
     user(&user_name, "Passw0rd!Service", None);
-    services.iter().for_each(|service| administer(&format!("spn add {} {user_name}", service.as_ref())));
+    for service in services {
+        administer(&format!("spn add {} {user_name}", service.as_ref()));
+    }
 }
 
 /// Gives the controller the name of its LDAP service, once for all tests.
