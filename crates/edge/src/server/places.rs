@@ -68,7 +68,7 @@ struct State<S: Claimant> {
 struct Connections<S: Claimant> {
     silent: Queue<S>,
     ready: Queue<S>,
-    held: BTreeMap<u64, Held>,
+    held: BTreeMap<u64, HeldPlace>,
 }
 
 type Queue<S> = BTreeMap<u64, oneshot::Sender<Place<S>>>;
@@ -81,7 +81,7 @@ impl<S: Claimant> Default for Connections<S> {
 
 /// A connection with a place.
 #[derive(Debug)]
-struct Held {
+struct HeldPlace {
     /// Whether one of its requests is being decided.
     is_busy: bool,
     /// Since when none is; `None` also where it has to make room.
@@ -213,7 +213,7 @@ impl<S: Claimant> Places<S> {
         while let Some((source, number, tell)) = state.next_ready() {
             let (since, close) = (Instant::now(), CancellationToken::new());
             state.free -= 1;
-            let held = Held { is_busy: false, idle: Some(since), is_proven: false, close: close.clone() };
+            let held = HeldPlace { is_busy: false, idle: Some(since), is_proven: false, close: close.clone() };
             state.sources.entry(source.clone()).or_default().held.insert(number, held);
             granted.push((tell, Place { places: Arc::clone(self), source, number, since, close }));
         }
@@ -327,7 +327,7 @@ impl<S: Claimant> Place<S> {
         self.source.clone()
     }
 
-    fn with_held<T>(&self, change: impl FnOnce(&mut Held) -> T) -> Option<T> {
+    fn with_held<T>(&self, change: impl FnOnce(&mut HeldPlace) -> T) -> Option<T> {
         let mut state = self.places.0.lock();
         state.sources.get_mut(&self.source)?.held.get_mut(&self.number).map(change)
     }
