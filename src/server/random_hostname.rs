@@ -9,7 +9,7 @@ pub(super) fn random_hostname() -> Option<String> {
         tracing::error!(%error, "no randomness for a host name");
         return None;
     }
-    // 256 is no multiple of 26 or 36: some letters come a little more often, which costs less than one bit of the whole.
+    // 26 and 36 do not divide 256: some letters are slightly more frequent, which costs less than one bit of the whole name.
     let letter = |(at, byte): (usize, u8)| ALPHABET.get(usize::from(byte) % if at == 0 { 26 } else { 36 });
     let name = bytes.into_iter().enumerate().filter_map(letter).map(|letter| char::from(*letter)).collect();
     Some(name)

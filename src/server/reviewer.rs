@@ -50,7 +50,7 @@ pub struct Reviewer {
 }
 
 impl Reviewer {
-    /// Decides a review whose request began at `started`, and makes the answer, both on `thread`. A look-up that is not answered by the deadline ends as a denial that says
+    /// Decides a review, and makes the answer, both on `thread`; its request began at `started`. A look-up without an answer by the deadline is a denial that says
     /// so; for workloads, as a warning. `None` where no thread was free.
     pub async fn decide(
         &self,

@@ -1,5 +1,5 @@
-//! A program of another name, whose certificate comes from a Secret that it manages itself, with no webhook configuration: nothing of the first
-//! one's name is in what it shows. `gmsa-tickets` is such a program, and its own tests run it.
+//! A second program with another name, a Secret that it manages itself and no webhook configuration: its output never shows the name of the
+//! first one. `gmsa-tickets` is such a program, and its own tests run it.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 use std::{sync::Arc, time::Duration};

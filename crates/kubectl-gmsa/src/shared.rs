@@ -3,6 +3,7 @@
 pub mod admission;
 pub mod annotations;
 pub mod args;
+pub mod configured;
 pub mod connection;
 pub mod credspecs;
 pub mod directory;

@@ -19,7 +19,7 @@ static MIT: LazyLock<CodeNames> = LazyLock::new(|| lines(include_str!("mit.txt")
 
 static LDAP: LazyLock<CodeNames> = LazyLock::new(|| lines(include_str!("ldap.txt"), 10).collect());
 
-/// In the order of the values, with aliases and the names that the headers of Windows lack.
+/// In the order of the values, with aliases, and with names that Windows headers do not define.
 static WINDOWS: &str = include_str!("windows.txt");
 
 static NAMES: LazyLock<CodeNames> = LazyLock::new(|| lines(WINDOWS, 16).collect());

@@ -41,7 +41,7 @@ impl Document {
     }
 }
 
-/// The first field, as a JSON Pointer, that `written` has and `known` lacks. Fields of `metadata` change nothing, and null is a missing field.
+/// The first field of `written`, as a JSON Pointer, that is missing in `known`. Fields of `metadata` are ignored; null counts as a missing field.
 fn unknown(written: &Value, known: &Value) -> Option<String> {
     let below = |step: String, written: &Value, known: Option<&Value>| match known {
         _ if written.is_null() || step == "metadata" => None,

@@ -84,7 +84,7 @@ impl<S: Claimant> Default for Connections<S> {
 struct HeldPlace {
     /// Whether one of its requests is being decided.
     is_busy: bool,
-    /// Since when none is; `None` also where it has to make room.
+    /// The start of its idle time; `None` while it is busy, and once it has to make room.
     idle: Option<Instant>,
     /// Whether it has brought a request that was decided.
     is_proven: bool,
@@ -98,7 +98,7 @@ impl<S: Claimant> Connections<S> {
     }
 
     /// The idle connection that makes room first, if its time has come: of those that never brought a request, or else
-    /// of all, the one that is idle longest.
+    /// of all, the longest idle one.
     fn first_to_go(&self) -> Option<u64> {
         let idle = self.held.iter().filter_map(|(number, held)| Some((held.is_proven, held.idle?, *number)));
         let (is_proven, since, number) = idle.min()?;

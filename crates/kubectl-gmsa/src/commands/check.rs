@@ -24,6 +24,7 @@ use gmsa_cluster::manifests::Document;
 mod advice;
 mod builds;
 mod context;
+mod decided;
 mod misplaced;
 mod placeholders;
 mod pods;

@@ -13,7 +13,7 @@ use gmsa_core::{
 use serde_json::{Value, json};
 use serde_path_to_error::{Deserializer, Track};
 
-use super::{rules, webhook::Configured};
+use super::{configured::Configured, rules};
 
 /// A field of a pod has the wrong type.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -15,11 +15,12 @@ use k8s_openapi::api::core::v1::Namespace;
 
 use super::{
     admission::{NewPod, Reviewed, labels},
+    configured::Configured,
     kinds::{Kind, is_pod},
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
     rules::{self, FixTarget},
     unread::{Read, because, is_cause, not_reached},
-    webhook::{Configured, installer, replica},
+    webhook::{installer, replica},
     world::World,
 };
 

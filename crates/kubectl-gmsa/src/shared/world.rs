@@ -33,10 +33,10 @@ use serde_json::{
 use tokio::sync::OnceCell;
 
 use super::{
+    configured::{Configured, configured},
     connection::Connection,
     live::LiveCluster,
     unread::{Read, Unread},
-    webhook::{Configured, configured},
 };
 
 mod bundle;

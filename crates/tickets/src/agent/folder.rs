@@ -104,7 +104,7 @@ impl Folder {
         if kept.is_empty() { vec![Verb::Use] } else { kept }
     }
 
-    /// The end of the tickets that are there. A keytab has none.
+    /// The end of the tickets in the folder. A keytab does not end.
     fn expires(&self, verb: Verb) -> Option<String> {
         let expires = self.summary(verb)?.get("expires")?.as_str()?.to_owned();
         self.has(verb).then_some(expires)

@@ -169,7 +169,7 @@ impl World {
         self.tokens.lock().unwrap().insert(name.to_owned(), token);
     }
 
-    /// Another pod, with a token for this credential spec, whose name is that of the pod.
+    /// Another pod, with a token for this credential spec. The token's name is the pod's name.
     pub fn add_pod(&self, name: &str, spec: &str) {
         self.api.apply(pod_of(name, name, spec));
         self.accept_token(name, &[&format!("gmsa-tickets/{spec}")], bound_to(name, name));
@@ -204,7 +204,7 @@ impl World {
         Answer { status: answer.status.as_u16(), head, body }
     }
 
-    /// The KDC gives tickets to the password whose bytes are all this one, and to no other.
+    /// The KDC accepts only the password that repeats this byte.
     pub fn kdc_knows(&self, byte: u8) {
         self.kdc.account("WebApp1$", &Password::managed(&password(byte)), EncryptionType::Aes256);
     }

@@ -165,7 +165,7 @@ impl Unsupported {
         }
         *left -= 1;
         let input = &mut Deserializer::from_str(value);
-        // Another value than a list or an object has none in it.
+        // Only lists and objects contain other values.
         if value.starts_with('{') {
             let below = |(): &mut (), key: Text, below: &RawValue| {
                 if *left > 0 {

@@ -266,7 +266,7 @@ HTTP/app.contoso.com |
 http/App.contoso.com,MSSQLSvc/sql1.contoso.com:1433 MSSQLSvc/sql1.contoso.com:SQLEXPRESS |
 cifs/files.contoso.com nfs/files.contoso.com host/linux1.contoso.com postgres/db.contoso.com |
 HTTP/www.example.com, HTTP/contoso.com, HTTP/dcim.contoso.com, cifs/abcd.contoso.com, HTTP/dc1.contoso.com |
-# No service: the one that is meant.
+# A word that is not a service: the remedy names the intended one.
 app.contoso.com | error ticket-services lists "app.contoso.com", WHAT -> HTTP/app.contoso.com
 https://app.contoso.com:8443/login?x=1 | error ticket-services lists "https://app.contoso.com:8443/login?x=1", WHAT -> HTTP/app.contoso.com
 ldaps://files.contoso.com | error ticket-services lists "ldaps://files.contoso.com", WHAT -> ldap/files.contoso.com

@@ -36,7 +36,7 @@ pub const MAX_AUTHORITIES: usize = 64 * 1024;
 /// The data of a Secret, by key.
 pub type Data = BTreeMap<String, ByteString>;
 
-/// The parts of the Secret that can be used. It has none where it was just installed, or emptied.
+/// The usable parts of the Secret. A Secret that was just installed, or emptied, has no parts.
 #[derive(Default)]
 pub struct SecretContents {
     pub cas: Option<Cas>,

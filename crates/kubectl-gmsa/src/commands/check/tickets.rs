@@ -11,7 +11,7 @@ use gmsa_core::{
 };
 
 use super::{
-    pods::{Decided, UNCHECKED, refused},
+    decided::{Decided, UNCHECKED, refused},
     sidecar,
     template::annotation,
 };

@@ -4,9 +4,9 @@
 
 use super::install::is_ours;
 use crate::shared::{
+    configured::{Configured, is_of_gmsa},
     rules::{self, Names},
     unread::{Read, Remedy, Unread, because},
-    webhook::{Configured, is_of_gmsa},
     world::World,
 };
 use futures::future::join_all;

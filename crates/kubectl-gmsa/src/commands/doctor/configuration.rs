@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 
 use super::{
     certificate,
-    install::{has_kubernetes, is_ours},
-    prerequisites,
+    install::{MATCH_CONDITIONS, has_kubernetes, is_ours},
 };
 use crate::shared::{
+    configured::{Configured, kind},
     installer::Installer,
     output::first_five,
     rules,
     unread::{Read, not_checked},
-    webhook::{Configured, installer, kind, reviewing},
+    webhook::{installer, reviewing},
     world::World,
 };
 use gmsa_core::{
@@ -30,8 +30,7 @@ pub(super) const NAMESPACES: &str = "namespaces";
 
 pub(super) async fn checks(world: &World) -> Read<Vec<Check>> {
     let webhooks = world.webhooks().await?;
-    let (installer, has_conditions) =
-        tokio::join!(installer(world), has_kubernetes(world, prerequisites::MATCH_CONDITIONS));
+    let (installer, has_conditions) = tokio::join!(installer(world), has_kubernetes(world, MATCH_CONDITIONS));
     let of_kind = |mutating| {
         let of_pods = webhooks.iter().filter(|found| found.mutating == mutating && found.is_of_pods());
         let of_pods: Vec<&Configured> = of_pods.collect();

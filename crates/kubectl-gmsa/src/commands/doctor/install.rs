@@ -11,6 +11,7 @@ use k8s_openapi::{
 use serde_json::Value;
 
 use crate::shared::{
+    configured::Configured,
     directory::Source,
     installer::Installer,
     kinds::Kind,
@@ -20,7 +21,7 @@ use crate::shared::{
         nodes::Nodes,
         workload::{Idle, WorkloadTree},
     },
-    webhook::{Configured, broker, replica, without_namespace},
+    webhook::{broker, replica, without_namespace},
     world::World,
 };
 use gmsa_cluster::{kubernetes_version::is_at_least, resolver::live::collection};
@@ -33,6 +34,9 @@ pub(super) struct DoctorInput {
     /// The directories to ask, until they are asked.
     pub directories: RefCell<Vec<Source>>,
 }
+
+/// The first minor version in which the chart uses match conditions, because they are on by default.
+pub(super) const MATCH_CONDITIONS: u32 = 28;
 
 /// Whether the API server is at least minor version `minor` of Kubernetes 1, as far as is known.
 pub(super) async fn has_kubernetes(world: &World, minor: u32) -> bool {

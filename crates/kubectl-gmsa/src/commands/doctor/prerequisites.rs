@@ -14,7 +14,7 @@ use k8s_openapi::{
     apimachinery::pkg::version::Info,
 };
 
-use super::configuration;
+use super::{configuration, install::MATCH_CONDITIONS};
 use crate::shared::{
     installer::Installer,
     output::first_five,
@@ -28,9 +28,6 @@ pub(super) const API_SERVER: &str = "API server";
 
 /// The oldest minor version of Kubernetes 1 that the chart installs on: its `kubeVersion`.
 const OLDEST: u32 = 25;
-
-/// The first minor version in which the chart uses match conditions, because they are on by default.
-pub(super) const MATCH_CONDITIONS: u32 = 28;
 
 /// The version; before an installation also whether the chart installs on it.
 pub(super) async fn check_api_server(world: &World, is_installed: bool) -> Read<Vec<Check>> {

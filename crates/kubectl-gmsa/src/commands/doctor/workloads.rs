@@ -9,6 +9,7 @@ use super::install::{
     DoctorInput, OwnDeployment, broker_of, narrowed, nodes, other_namespaces, services, specs, unread_nodes,
 };
 use crate::shared::{
+    configured::Configured,
     output::first_five,
     rules::{self, Names},
     unread::{NEWER, Read, Remedy, because},
@@ -17,7 +18,7 @@ use crate::shared::{
         workload::{WorkloadTree, Workloads},
         worst,
     },
-    webhook::{Configured, reviewing},
+    webhook::reviewing,
     windows_build::{Build, LABEL},
     world::World,
 };
